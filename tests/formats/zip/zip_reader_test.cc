@@ -279,9 +279,9 @@ TEST(ZipReader, DeflatedEntries) {
   }
 }
 
-// As many entries as the short count can say, and one more.
+// As many entries as the short count can say, and more: then it says no more than that.
 TEST(ZipReader, ManyEntries) {
-  for (const std::size_t count : {65534U, 65535U}) {
+  for (const std::size_t count : {65534U, 65535U, 65536U, 65537U}) {
     const TempFolder folder;
     replace_file(folder / "z", [&](OutputFile& file) {
       ZipWriter writer(&file, 1);
@@ -290,7 +290,16 @@ TEST(ZipReader, ManyEntries) {
     });
     const FileSource source(folder / "z");
     EXPECT_EQ(ZipArchive(source).entries().size(), count);
-    EXPECT_EQ(source.read_string(source.size() - 42, 4) == "PK\6\7", count == 65535);
+    EXPECT_EQ(source.read_string(source.size() - 42, 4) == "PK\6\7", count >= 65535);
+    std::string counts;
+    for (int i = 0; i < 2; ++i) {
+      put_fixed(&counts, static_cast<std::uint16_t>(std::min<std::size_t>(count, 65535)));
+    }
+    EXPECT_EQ(source.read_string(source.size() - 14, 4), counts) << count;
+    if (count < 65535) continue;
+    std::string wide;
+    for (int i = 0; i < 2; ++i) put_fixed(&wide, std::uint64_t{count});
+    EXPECT_EQ(source.read_string(source.size() - 42 - 56 + 24, 16), wide) << count;
   }
 }
 
