@@ -142,6 +142,15 @@ TEST(Table, TheBytesOfLevelDb) {
   }
 }
 
+// Blocks are of TensorFlow's size where nobody says another.
+TEST(Table, SizeOfBlocks) {
+  Entries entries;
+  for (int i = 0; i < 300; ++i) {
+    entries["scope/" + std::to_string(1000 + i)] = std::string(1000, static_cast<char>(i));
+  }
+  EXPECT_EQ(build_table(entries), leveldb_table(entries, 262144, false));
+}
+
 TEST(Table, ChecksumsAreComparedWhereTheyShallBe) {
   const Entries entries = sample(40);
   const std::string bytes = build_table(entries, 200);
