@@ -260,5 +260,19 @@ TEST(ModelFileErrors, OfBytesThatAreNoBools) {
   EXPECT_EQ(file.read_bytes("c"), "\1\0\1\xfe"s);
 }
 
+// Numbers of a graph past 32 bits.
+TEST(GraphLimits, WideNumbers) {
+  const TempFolder folder;
+  const std::uint64_t wide = (std::uint64_t{1} << 40) + 3;
+  write_raw(folder / "m", constant("shape", number(1, 9) + field(2, shape_of({wide, 0}))) +
+                              constant("value", number(1, 9) + field(2, shape_of({2})) +
+                                                    number(10, wide) + number(10, ~wide)));
+  const ModelFile file(folder / "m");
+  EXPECT_EQ(file.info("shape").shape, (Shape{static_cast<std::int64_t>(wide), 0}));
+  const Array values = file.read("value");
+  EXPECT_EQ(values.as<std::int64_t>()[0], static_cast<std::int64_t>(wide));
+  EXPECT_EQ(values.as<std::int64_t>()[1], static_cast<std::int64_t>(~wide));
+}
+
 }  // namespace
 }  // namespace openrnn::formats

@@ -303,5 +303,43 @@ TEST(ZipReader, ManyEntries) {
   }
 }
 
+// Sizes and places past 32 bits are said as they are; the end of the archive is at byte 34.
+TEST(ZipReader, WideValuesThatAreWrong) {
+  constexpr std::uint32_t kWide = kZipIn64;
+  constexpr std::uint64_t kMore = std::uint64_t{1} << 32;
+  constexpr std::int64_t kShift = std::int64_t{1} << 33;
+  const ZipText entries[] = {
+      {.extra = zip64_extra({kMore + 3}), .bytes = kWide},
+      {.extra = zip64_extra({kMore + 4}), .stored = kWide},
+      {.extra = zip64_extra({3, kMore + 5}), .stored = kWide, .bytes = kWide},
+      {.extra = zip64_extra({kMore + 6}), .offset = kWide}};
+  const char* const of_entries[] = {
+      "[z @ 0] 'a' has 4294967299 bytes, expected 3 as are stored",
+      "[z @ 0] 'a' has 4294967300 bytes, expected it to end inside the file",
+      "[z @ 0] 'a' has 4294967301 bytes, expected it to end inside the file",
+      "[z @ 4294967302] the file ends at byte 115, expected 30 more bytes from here"};
+  for (std::size_t i = 0; i < std::size(entries); ++i) {
+    EXPECT_EQ(thrown<FormatError>([&] { first_of(entries[i].file()); }), of_entries[i]);
+  }
+  const ZipText one = {.end_offset = kWide};
+  const std::pair<Zip64Text, const char*> records[] = {
+      {{.here = kMore + 1, .entries = kMore + 1, .text = one},
+       "[z @ 34] the zip archive's directory has 1 entries, expected 4294967297"},
+      {{.here = kMore + 1, .text = one},
+       "[z @ 81] this is a part of a zip archive, expected one in a single file"},
+      {{.record_shift = kShift, .text = one},
+       "[z @ 137] the ZIP64 end record is at 8589934673, expected it before its locator"},
+      {{.more = kShift, .text = one},
+       "[z @ 81] the directory of the zip archive has 8589934639 bytes at 34, expected it before "
+       "its end record"},
+      {{.shift = kShift, .text = one},
+       "[z @ 81] the directory of the zip archive has 47 bytes at 8589934626, expected it before "
+       "its end record"},
+  };
+  for (const auto& [text, what] : records) {
+    EXPECT_EQ(thrown<FormatError>([&, &text = text] { first_of(text.file()); }), what);
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::formats
