@@ -8,6 +8,11 @@
 
 namespace openrnn::fuzz {
 
+/// Whether a structure may begin with it: most bytes are passed over by that alone.
+inline bool may_begin_hdf5_structure(char first) {
+  return std::string_view("\x89OTSHGFB").find(first) != std::string_view::npos;
+}
+
 /// Bytes of a structure of newer files up to its checksum; 0 for none. Nodes of trees, whose size
 /// is in their header, are taken as `node` bytes.
 inline std::size_t hdf5_covered_bytes(std::string_view at, std::size_t node) {
@@ -30,6 +35,7 @@ inline std::size_t hdf5_covered_bytes(std::string_view at, std::size_t node) {
 inline void set_hdf5_checksums(std::string* bytes) {
   std::size_t node = 0;
   for (std::size_t at = 0; at + 8 < bytes->size(); ++at) {
+    if (!may_begin_hdf5_structure((*bytes)[at])) continue;
     const std::string_view here = std::string_view(*bytes).substr(at);
     if (here.starts_with("BTHD") && here.size() >= 10) {
       std::uint32_t size = 0;
@@ -50,6 +56,7 @@ inline std::vector<std::size_t> hdf5_structures(std::string_view bytes) {
                                               "BTHD",    "BTLF", "BTIN", "FAHD", "FADB"};
   std::vector<std::size_t> found;
   for (std::size_t at = 0; at + 4 <= bytes.size(); ++at) {
+    if (!may_begin_hdf5_structure(bytes[at])) continue;
     for (const std::string_view signature : kSignatures) {
       if (bytes.substr(at, 4) == signature.substr(0, 4)) found.push_back(at);
     }
@@ -65,7 +72,8 @@ inline void change_hdf5_field(std::string* bytes, Chance& chance) {
   const std::size_t width = std::size_t{1} << chance.below(4);
   std::size_t at = chance.below(bytes->size()) / 2 * 2;
   if (!structures.empty() && chance.one_in(2)) {
-    at = chance.pick(structures) + 4 + chance.below(kReach);
+    const std::size_t start = chance.pick(structures) + 4;
+    at = start + chance.below(kReach);
   }
   if (at > bytes->size() || bytes->size() - at < width) return;
   std::uint64_t value = 0;

@@ -85,7 +85,9 @@ class ProtoMutator {
     for (std::size_t left = 1 + chance_.below(3); left > 0; --left) {
       std::vector<MutableMessage*> lists;
       collect(message, &lists);
-      change_one(chance_.pick(lists), *chance_.pick(lists));
+      // One after the other: an order of arguments would be the compiler's.
+      MutableMessage* const fields = chance_.pick(lists);
+      change_one(fields, *chance_.pick(lists));
     }
   }
 

@@ -10,6 +10,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
 #include <thread>
 
 #include "formats/file/byte_source.h"
@@ -208,6 +211,75 @@ TEST(FolderOf, AllKinds) {
   EXPECT_EQ(folder_of("a/b/c"), "a/b");
   EXPECT_EQ(folder_of("c"), ".");
   EXPECT_EQ(folder_of("/c"), "/");
+}
+
+// The descriptors of this process, and whether a program that it starts has them, too.
+std::map<int, bool> open_here() {
+  std::map<int, bool> found;
+  for (const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int number = std::stoi(one.path().filename());
+    const int flags = ::fcntl(number, F_GETFD);
+    if (flags >= 0) found[number] = (flags & FD_CLOEXEC) == 0;
+  }
+  std::erase_if(found, [](const auto& one) { return ::fcntl(one.first, F_GETFD) < 0; });
+  return found;
+}
+
+// What `open` keeps open is one more descriptor at least, none of which a child inherits; and none
+// is left behind.
+template <class Open>
+void expect_own(const char* what, std::size_t count, const Open& open) {
+  const std::map<int, bool> before = open_here();
+  {
+    const auto held = open();
+    std::size_t more = 0;
+    for (const auto& [number, inherited] : open_here()) {
+      if (before.contains(number)) continue;
+      ++more;
+      EXPECT_FALSE(inherited) << what;
+    }
+    EXPECT_EQ(more, count) << what;
+  }
+  EXPECT_EQ(open_here(), before) << what;
+}
+
+TEST(Descriptors, AreNotInheritedAndAreClosed) {
+  const TempFolder folder;
+  write_raw(folder / "f", "x");
+  write_tensor_bundle(folder / "m", std::vector<NamedTensor>{{"x", array_of<float>({1}, {1})}});
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string pipe = "/dev/fd/" + std::to_string(ends[0]);
+  expect_own("open_regular", 1, [&] { return open_regular(folder / "f"); });
+  expect_own("open_readable", 1, [&] { return open_readable(folder / "f"); });
+  expect_own("a pipe", 1, [&] { return open_readable(pipe); });
+  expect_own("create_new", 1, [&] { return create_new(folder / "new"); });
+  expect_own("lock_existing", 1, [&] { return lock_existing(folder / "f"); });
+  expect_own("FolderSync", 1, [&] { return std::make_unique<FolderSync>(folder / "f"); });
+  expect_own("OutputFile", 1, [&] { return std::make_unique<OutputFile>(folder / "out"); });
+  expect_own("FileSource", 1, [&] { return std::make_unique<FileSource>(folder / "f"); });
+  expect_own("TensorBundleReader", 1, [&] { return TensorBundleReader(folder / "m"); });
+  expect_own("TensorBundleWriter", 1, [&] { return TensorBundleWriter(folder / "m"); });
+  expect_own("EventWriter", 1, [&] { return std::make_unique<EventWriter>(folder.path()); });
+  expect_own("names_in", 0, [&] { return names_in(folder.path()); });
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+// A pipe is waited for, although nothing is waited for while it is opened.
+TEST(Descriptors, ReadingWaits) {
+  const TempFolder folder;
+  write_raw(folder / "f", "x");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  for (const std::string& path : {"/dev/fd/" + std::to_string(ends[0]), folder / "f"}) {
+    const Descriptor file = open_readable(path);
+    const int flags = ::fcntl(file.get(), F_GETFL);
+    EXPECT_EQ(flags & O_NONBLOCK, 0) << path;
+    EXPECT_EQ(flags & O_ACCMODE, O_RDONLY) << path;
+  }
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 }  // namespace

@@ -177,5 +177,73 @@ TEST(BundleProto, NumbersOfSliceKeys) {
   EXPECT_EQ(number(INT64_MIN), "\x00\x3f\x80\x00\x00\x00\x00\x00\x00\x00"s);
 }
 
+// Each number where the next narrower type would cut it.
+TEST(BundleProto, WideNumbersOfAnEntry) {
+  BundleEntry entry;
+  entry.dtype = 300;
+  entry.shape = {(std::int64_t{1} << 33) + 1, 0, std::int64_t{1} << 62};
+  entry.shard = 70000;
+  entry.offset = (std::int64_t{1} << 40) + 2;
+  entry.size = (std::int64_t{1} << 41) + 3;
+  entry.crc = 0xfedcba98u;
+  BundleEntry found;
+  ASSERT_TRUE(decode_entry(encode_entry(entry), &found));
+  EXPECT_EQ(found.dtype, entry.dtype);
+  EXPECT_EQ(found.shape, entry.shape);
+  EXPECT_EQ(found.shard, entry.shard);
+  EXPECT_EQ(found.offset, entry.offset);
+  EXPECT_EQ(found.size, entry.size);
+  EXPECT_EQ(found.crc, entry.crc);
+  EXPECT_TRUE(found.slices.empty());
+  // Negative numbers are there for a check to find.
+  for (std::int64_t BundleEntry::*member : {&BundleEntry::offset, &BundleEntry::size}) {
+    BundleEntry negative, again;
+    negative.*member = -5;
+    ASSERT_TRUE(decode_entry(encode_entry(negative), &again));
+    EXPECT_EQ(again.*member, -5);
+  }
+  entry.shard = -1;
+  ASSERT_TRUE(decode_entry(encode_entry(entry), &found));
+  EXPECT_EQ(found.shard, -1);
+}
+
+TEST(BundleProto, WideNumbersOfSlicesAndHeaders) {
+  // start 2^35 + 1, length 2^36 + 2.
+  const TensorSlice slice =
+      decode_slice("\x0a\x0e\x08\x81\x80\x80\x80\x80\x01\x10\x82\x80\x80\x80\x80\x02"s);
+  ASSERT_EQ(slice.size(), 1U);
+  EXPECT_EQ(slice[0].start, (std::int64_t{1} << 35) + 1);
+  EXPECT_EQ(slice[0].length, (std::int64_t{1} << 36) + 2);
+  for (const std::int32_t shards : {1, 127, 128, 99999, INT32_MAX}) {
+    BundleHeader header;
+    ASSERT_TRUE(decode_header(encode_header(shards), &header));
+    EXPECT_EQ(header.num_shards, shards);
+    EXPECT_EQ(header.endianness, 0);
+    EXPECT_EQ(header.min_consumer, 0);
+  }
+}
+
+// What a message leaves out is zero, and is left out where it is zero: one member at a time.
+TEST(BundleProto, OneMemberAlone) {
+  const std::pair<void (*)(BundleEntry*), std::string> members[] = {
+      {[](BundleEntry* entry) { entry->dtype = 1; }, "\x08\x01\x12\x00"s},
+      {[](BundleEntry* entry) {
+         entry->shape = {2, 3};
+       },
+       "\x12\x08\x12\x02\x08\x02\x12\x02\x08\x03"s},
+      {[](BundleEntry* entry) { entry->shard = 1; }, "\x12\x00\x18\x01"s},
+      {[](BundleEntry* entry) { entry->offset = 1; }, "\x12\x00\x20\x01"s},
+      {[](BundleEntry* entry) { entry->size = 1; }, "\x12\x00\x28\x01"s},
+      {[](BundleEntry* entry) { entry->crc = 1; }, "\x12\x00\x35\x01\x00\x00\x00"s},
+  };
+  for (const auto& [set, bytes] : members) {
+    BundleEntry entry, found;
+    set(&entry);
+    EXPECT_EQ(encode_entry(entry), bytes);
+    ASSERT_TRUE(decode_entry(bytes, &found));
+    EXPECT_EQ(encode_entry(found), bytes);
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::formats

@@ -424,5 +424,25 @@ TEST(SaveSteps, LinksInTheWayAreNotFollowed) {
                                                       "m.index", "precious"}));
 }
 
+// A link under the name of an unfinished file is no save of ours, wherever it leads.
+TEST_F(Exchange, LinksAreNoUnfinishedSaves) {
+  for (const char* suffix : {".data-00000-of-00001.new", ".index.new"}) {
+    for (const bool old_there : {false, true}) {
+      stage(old_there, false);
+      fs::rename(prefix + suffix, folder / "elsewhere");
+      const std::string bytes = read_file(folder / "elsewhere");
+      fs::create_symlink(folder / "elsewhere", prefix + suffix);
+      { TensorBundleWriter next(prefix); }
+      std::vector<std::string> names = {"elsewhere"};
+      if (old_there) names = {"elsewhere", "m" + std::string(kData), "m.index"};
+      // An index that is a link stays: nobody has asked for its name yet.
+      if (suffix == std::string(".index.new")) names.push_back("m.index.new");
+      EXPECT_EQ(folder.names(), names) << suffix << old_there;
+      EXPECT_EQ(read_file(folder / "elsewhere"), bytes);
+      for (const std::string& name : folder.names()) fs::remove(folder / name);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::formats

@@ -96,5 +96,84 @@ TEST(ObjectGraph, BrokenBytes) {
                  "the object 0 has two children 'net'");
 }
 
+// has_checkpoint_values: a flag in a message of its own, which may say no, or nothing.
+TEST(ObjectGraph, WhetherThereAreValues) {
+  using namespace std::string_literals;
+  const std::pair<std::string, bool> nodes[] = {
+      {"\x0a\x00"s, false},
+      {"\x0a\x02\x2a\x00"s, false},
+      {"\x0a\x04\x2a\x02\x08\x00"s, false},
+      {"\x0a\x04\x2a\x02\x08\x01"s, true},
+      {"\x0a\x04\x2a\x02\x10\x01"s, false},
+      {"\x0a\x06\x2a\x04\x08\x01\x10\x00"s, true},
+      {"\x0a\x04\x22\x02\x08\x01"s, false},
+  };
+  for (const auto& [bytes, has_values] : nodes) {
+    const ObjectGraph graph = decode_object_graph("f", bytes);
+    ASSERT_EQ(graph.nodes.size(), 1U);
+    EXPECT_EQ(graph.nodes[0].has_values, has_values) << bytes;
+  }
+}
+
+// Three nodes; the first one has each list twice, each member with a value of its own.
+TEST(ObjectGraph, EveryMember) {
+  ObjectGraph graph;
+  graph.nodes.resize(301);
+  ObjectNode& root = graph.nodes[0];
+  root.children = {{1, "a"}, {300, "b"}};
+  root.attributes = {{"n", "f", "k"}, {"VARIABLE_VALUE", "g", "l"}, {"VARIABLE_VALUE", "h", "m"}};
+  root.slots = {{2, "s", 1}, {299, "t", 300}};
+  const ObjectGraph again = decode_object_graph("f", encode_object_graph(graph));
+  ASSERT_EQ(again.nodes.size(), 301U);
+  const ObjectNode& found = again.nodes[0];
+  ASSERT_EQ(found.children.size(), 2U);
+  ASSERT_EQ(found.attributes.size(), 3U);
+  ASSERT_EQ(found.slots.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(found.children[i].node, root.children[i].node);
+    EXPECT_EQ(found.children[i].name, root.children[i].name);
+    EXPECT_EQ(found.child(root.children[i].name), &found.children[i]);
+    EXPECT_EQ(found.slots[i].original, root.slots[i].original);
+    EXPECT_EQ(found.slots[i].name, root.slots[i].name);
+    EXPECT_EQ(found.slots[i].node, root.slots[i].node);
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(found.attributes[i].name, root.attributes[i].name);
+    EXPECT_EQ(found.attributes[i].full_name, root.attributes[i].full_name);
+    EXPECT_EQ(found.attributes[i].key, root.attributes[i].key);
+  }
+  // The first of two.
+  EXPECT_EQ(*found.value_key(), "l");
+  EXPECT_FALSE(found.has_values);
+}
+
+// Each of its messages may have fields of later versions, in front and behind.
+TEST(ObjectGraph, LaterFields) {
+  using namespace std::string_literals;
+  const std::string more = "\x7a\x01z\x70\x05"s;
+  const auto field = [](int tag, const std::string& bytes) {
+    return std::string(1, static_cast<char>(tag << 3 | 2)) + static_cast<char>(bytes.size()) +
+           bytes;
+  };
+  const std::string node = more + field(1, more + "\x08\x01\x12\x01x" + more) +
+                           field(2, more +
+                                        "\x0a\x01V\x12\x01"
+                                        "f\x1a\x01k" +
+                                        more) +
+                           field(3, more + "\x08\x01\x12\x01s\x18\x01" + more) +
+                           field(5, more + "\x08\x01" + more) + more;
+  const ObjectGraph graph = decode_object_graph("f", more + field(1, node) + field(1, "") + more);
+  ASSERT_EQ(graph.nodes.size(), 2U);
+  const ObjectNode& found = graph.nodes[0];
+  ASSERT_NE(found.child("x"), nullptr);
+  EXPECT_EQ(found.child("x")->node, 1U);
+  EXPECT_EQ(found.attributes.at(0).name + found.attributes[0].full_name + found.attributes[0].key,
+            "Vfk");
+  EXPECT_EQ(found.slots.at(0).original, 1U);
+  EXPECT_EQ(found.slots[0].name, "s");
+  EXPECT_EQ(found.slots[0].node, 1U);
+  EXPECT_TRUE(found.has_values);
+}
+
 }  // namespace
 }  // namespace openrnn::formats

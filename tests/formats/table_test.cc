@@ -142,6 +142,15 @@ TEST(Table, TheBytesOfLevelDb) {
   }
 }
 
+// Blocks are of TensorFlow's size where nobody says another.
+TEST(Table, SizeOfBlocks) {
+  Entries entries;
+  for (int i = 0; i < 300; ++i) {
+    entries["scope/" + std::to_string(1000 + i)] = std::string(1000, static_cast<char>(i));
+  }
+  EXPECT_EQ(build_table(entries), leveldb_table(entries, 262144, false));
+}
+
 TEST(Table, ChecksumsAreComparedWhereTheyShallBe) {
   const Entries entries = sample(40);
   const std::string bytes = build_table(entries, 200);
@@ -344,6 +353,76 @@ TEST(TableReader, KeysThatExpand) {
   EXPECT_TRUE(found.contains(std::string(1080, 'k')));
   EXPECT_MESSAGE(FormatError, read_all(keys(120)),
                  "[t.index @ 0] the keys of this block expand beyond belief");
+}
+
+// The whole of what is said, and where.
+TEST(Table, WhatIsSaidOfAFooter) {
+  const auto said = [](const std::string& bytes) {
+    return thrown<FormatError>([&] { read_all(bytes); });
+  };
+  const std::string good = table_of(block_of(entry(0, 1, 2, "kvv")));
+  const std::string size = std::to_string(good.size()), footer = std::to_string(good.size() - 48);
+  for (std::size_t i = 1; i <= 8; ++i) {
+    std::string bad = good;
+    bad[bad.size() - i] = static_cast<char>(bad[bad.size() - i] ^ 1);
+    EXPECT_EQ(said(bad), "[t.index @ " + footer +
+                             "] the last 8 bytes are not a table's magic number: the file is cut "
+                             "short or is not a checkpoint index");
+  }
+  EXPECT_EQ(said(std::string(47, 'x')),
+            "[t.index @ 0] the file has 47 bytes, expected a checkpoint index of 48 or more");
+  // The file is as long for each of these.
+  const std::size_t whole = table_of(block_of(""), handle(3, 1)).size();
+  const std::string end = "[t.index @ " + std::to_string(whole) + "] ",
+                    inside = ", expected a block inside the file of " + std::to_string(whole);
+  for (const auto& [at, bytes] : {std::pair<std::size_t, std::size_t>{3, whole + 1},
+                                  {whole + 1, 3},
+                                  {whole + 2, whole + 4}}) {
+    EXPECT_EQ(said(table_of(block_of(""), handle(at, bytes))),
+              end + "a block handle says " + std::to_string(bytes) + " bytes at " +
+                  std::to_string(at) + inside + " bytes");
+  }
+  // A block of five bytes more, its type and its checksum.
+  EXPECT_EQ(said(table_of(block_of(""), handle(3, whole))),
+            "[t.index @ 3] the file ends at byte " + std::to_string(whole) + ", expected " +
+                std::to_string(whole + 5) + " more bytes from here");
+  EXPECT_EQ(said(table_of("abc")), "[t.index @ 0] a block is shorter than its restart count");
+}
+
+// Behind a first block that is whole.
+TEST(Table, WhatIsSaidOfASecondBlock) {
+  const auto with = [](const std::string& second, char type = '\0') {
+    const std::string first = with_trailer(block_of(entry(0, 1, 1, "av")));
+    std::string trailer = second + type;
+    put_fixed(&trailer, mask_crc(crc32c(trailer)));
+    std::string file = first + trailer;
+    const std::string one = handle(0, first.size() - 5), two = handle(first.size(), second.size());
+    const std::string index =
+        block_of(entry(0, 1, one.size(), "b" + one) + entry(0, 1, two.size(), "z" + two));
+    std::string footer = handle(0, 0) + handle(file.size(), index.size());
+    footer.resize(40);
+    put_fixed(&footer, std::uint64_t{0xdb4775248b80fb57u});
+    return file + with_trailer(index) + footer;
+  };
+  EXPECT_EQ(read_all(with(block_of(entry(0, 1, 1, "kw")))), (Entries{{"a", "v"}, {"k", "w"}}));
+  const std::string at = std::to_string(block_of(entry(0, 1, 1, "av")).size() + 5);
+  std::string many = entry(0, 1000, 0, std::string(1000, 'k'));
+  for (std::uint64_t i = 0; i < 3000; ++i) many += entry(1000 + i, 1, 0, "k");
+  const std::tuple<std::string, char, const char*> cases[] = {
+      {block_of(entry(0, 1, 1, "av")), '\0', "keys do not ascend, expected a sorted table"},
+      {block_of(entry(0, 1, 1, "Av")), '\0', "keys do not ascend, expected a sorted table"},
+      {"abc", '\0', "a block is shorter than its restart count"},
+      {block_of("", 9), '\0', "a block of 8 bytes claims 9 restarts"},
+      {block_of(entry(0, 9, 1, "kv")), '\0', "an entry of this block is cut short"},
+      {block_of(many), '\0', "the keys of this block expand beyond belief"},
+      {block_of(""), '\5', "block compression 5, expected 0 or 1"},
+      {block_of(""), '\1', "a snappy block does not decompress"},
+  };
+  for (const auto& [block, type, what] : cases) {
+    EXPECT_EQ(
+        thrown<FormatError>([&, &block = block, type = type] { read_all(with(block, type)); }),
+        "[t.index @ " + at + "] " + what);
+  }
 }
 
 }  // namespace

@@ -196,5 +196,111 @@ TEST(TfCanonicalFormat, GruBlocks) {
   EXPECT_EQ(at(tensors[5], 0, 1), raw[60 + 1]);
 }
 
+// One name for each form that a step can have.
+TEST(TfCellName, OfEveryForm) {
+  EXPECT_EQ(tf_cell_name(RnnMode::kLstm), "cudnn_compatible_lstm_cell");
+  EXPECT_EQ(tf_cell_name(RnnMode::kGru), "cudnn_compatible_gru_cell");
+  EXPECT_EQ(tf_cell_name(RnnMode::kRnnTanh), "basic_rnn_cell");
+  EXPECT_EQ(tf_cell_name(RnnMode::kRnnRelu), "basic_rnn_cell");
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh, RnnMode::kRnnRelu}) {
+    EXPECT_EQ(tf_cell_name(rnn_spec(mode, 1, 3, 2)), tf_cell_name(mode));
+  }
+  RnnSpec gru = rnn_spec(RnnMode::kGru, 1, 3, 2);
+  gru.reset_after = false;
+  EXPECT_EQ(tf_cell_name(gru), "gru_cell");
+  gru.reset_after = true;
+  gru.layer_norm = LayerNorm::kProducts;
+  EXPECT_EQ(tf_cell_name(gru), "layer_norm_gru_cell");
+  gru.layer_norm = LayerNorm::kSplitProducts;
+  EXPECT_EQ(tf_cell_name(gru), "layer_norm_split_gru_cell");
+  const std::pair<LayerNormCell, const char*> cells[] = {
+      {LayerNormCell::kNone, "layer_norm_lstm_cell"},
+      {LayerNormCell::kOutput, "layer_norm_output_lstm_cell"},
+      {LayerNormCell::kCarried, "layer_norm_carried_lstm_cell"}};
+  for (const LayerNorm norm : {LayerNorm::kProducts, LayerNorm::kGates}) {
+    for (const auto& [cell, name] : cells) {
+      RnnSpec lstm = rnn_spec(RnnMode::kLstm, 1, 3, 2);
+      lstm.layer_norm = norm;
+      lstm.layer_norm_cell = cell;
+      lstm.layer_norm_epsilon = 0.25;
+      EXPECT_EQ(tf_cell_name(lstm), name);
+    }
+  }
+}
+
+TEST(TfCellName, Scopes) {
+  constexpr Direction kOne = Direction::kUnidirectional, kTwo = Direction::kBidirectional;
+  EXPECT_EQ(tf_cell_scope(kOne, 0, 0), "rnn/multi_rnn_cell/cell_0");
+  EXPECT_EQ(tf_cell_scope(kOne, 12, 0), "rnn/multi_rnn_cell/cell_12");
+  EXPECT_EQ(tf_cell_scope(kTwo, 3, 0), "stack_bidirectional_rnn/cell_3/bidirectional_rnn/fw");
+  EXPECT_EQ(tf_cell_scope(kTwo, 3, 1), "stack_bidirectional_rnn/cell_3/bidirectional_rnn/bw");
+}
+
+// The networks of two layers in both directions that each option can have.
+std::vector<RnnSpec> option_specs() {
+  const std::function<void(RnnSpec&)> options[] = {
+      [](RnnSpec&) {},
+      [](RnnSpec& spec) { spec.single_bias = true; },
+      [](RnnSpec& spec) { spec.use_bias = false; },
+      [](RnnSpec& spec) { spec.use_peepholes = true; },
+      [](RnnSpec& spec) { spec.num_proj = 2; },
+      [](RnnSpec& spec) { spec.reset_after = false; },
+      [](RnnSpec& spec) { spec.layer_norm = LayerNorm::kProducts; },
+      [](RnnSpec& spec) { spec.layer_norm = LayerNorm::kSplitProducts; },
+      [](RnnSpec& spec) {
+        spec.layer_norm = LayerNorm::kGates;
+        spec.layer_norm_cell = LayerNormCell::kCarried;
+        spec.single_bias = true;
+      },
+      [](RnnSpec& spec) {
+        spec.layer_norm = LayerNorm::kProducts;
+        spec.layer_norm_cell = LayerNormCell::kOutput;
+        spec.use_bias = false;
+      }};
+  std::vector<RnnSpec> specs;
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh, RnnMode::kRnnRelu}) {
+    for (const auto& option : options) {
+      for (const Direction direction : {Direction::kUnidirectional, Direction::kBidirectional}) {
+        RnnSpec spec = rnn_spec(mode, 2, 4, 3);
+        spec.direction = direction;
+        option(spec);
+        if (testing::thrown<ArgumentError>([&] { spec.validate(); }).empty()) specs.push_back(spec);
+      }
+    }
+  }
+  return specs;
+}
+
+// Each element of the buffer has one place, and each place one element or the sum of two.
+TEST(TfCanonicalFormat, EveryElementHasItsPlace) {
+  const std::vector<RnnSpec> specs = option_specs();
+  EXPECT_EQ(specs.size(), 46U);
+  for (const RnnSpec& spec : specs) {
+    SCOPED_TRACE(describe(spec));
+    const TfCanonicalFormat format(spec);
+    std::vector<int> uses(static_cast<std::size_t>(format.opaque_size()));
+    for (const TfTensor& tensor : format.tensors()) {
+      EXPECT_EQ(tensor.name, tf_cell_scope(spec.direction, tensor.layer, tensor.direction) + "/" +
+                                 std::string(tf_cell_name(spec)) + "/" + tensor.suffix);
+      std::vector<int> filled(static_cast<std::size_t>(shape_size(tensor.shape)));
+      for (const TfPart& part : tensor.parts) {
+        for (std::int64_t i = 0; i < part.rows * part.cols; ++i) {
+          const std::int64_t row = part.row + i % part.cols, col = part.col + i / part.cols;
+          ++filled.at(static_cast<std::size_t>(row * tensor.shape.back() + col));
+          ++uses.at(static_cast<std::size_t>(part.offset + i));
+          if (part.second_offset >= 0) ++uses.at(static_cast<std::size_t>(part.second_offset + i));
+        }
+      }
+      EXPECT_EQ(filled, std::vector<int>(filled.size(), 1)) << tensor.name;
+    }
+    EXPECT_EQ(uses, std::vector<int>(uses.size(), 1));
+    // And from_opaque and its inverse go by these places.
+    const Array params = numbered(spec);
+    const std::vector<Array> slots = format.slots_from_opaque("test", params.view());
+    EXPECT_TRUE(
+        testing::same_bits(params, format.slots_to_opaque("test", "", testing::views(slots))));
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

@@ -10,6 +10,7 @@
 
 #include "base/message.h"
 #include "formats/checkpoint_state.h"
+#include "formats/errors/own_part.h"
 #include "formats/event_file.h"
 #include "formats/model_file/open.h"
 #include "formats/npy/npy.h"
@@ -26,13 +27,6 @@ namespace {
 const std::string kKept = source_file("tests/golden/error_texts.txt");
 
 using Texts = std::vector<std::string>;
-
-// What follows is a library's, and changes with its version.
-std::string own_part(const std::string& text) {
-  const std::size_t ends[] = {text.find(" [json.exception"), text.find(" is broken: "),
-                              text.find(" is malformed: ")};
-  return text.substr(0, *std::ranges::min_element(ends));
-}
 
 template <class Call>
 void say(Texts* texts, const Call& call) {

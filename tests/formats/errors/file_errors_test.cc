@@ -7,6 +7,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <functional>
+
 #include "base/message.h"
 #include "formats/bundle/bundle_proto.h"
 #include "formats/coding.h"
@@ -189,6 +192,86 @@ TEST(V1Limits, SlicesAndRank) {
   EXPECT_NE(problem_of(v1_of(tensor({3, ~std::uint64_t{1}}, 1)))
                 .find("tensor 'w' has impossible shape [3, -2]"),
             std::string::npos);
+}
+
+// Every call names itself, the tensor and the file.
+TEST(ModelFileErrors, SayWhichCallAskedForWhat) {
+  const TempFolder folder;
+  const Array values = array_of<float>({2, 2}, {1, 2, 3, 4});
+  const std::string path = folder / "m";
+  write_safetensors(path, std::vector<NamedView>{{"a", values.view()}, {"b", values.view()}});
+  const ModelFile file(path);
+  std::byte room[16] = {};
+  const std::pair<std::string, std::function<void()>> calls[] = {
+      {"info", [&] { file.info("x"); }},
+      {"read", [&] { file.read("x"); }},
+      {"read_into", [&] { file.read_into("x", room); }},
+      {"read_rows", [&] { file.read_rows("x", {}); }},
+      {"read_bytes", [&] { file.read_bytes("x"); }},
+      {"view", [&] { file.view("x"); }},
+  };
+  for (const auto& [call, ask] : calls) {
+    EXPECT_EQ(thrown<ArgumentError>(ask),
+              "[" + call + "] 'x' is not in " + path + ", expected one of: a, b");
+  }
+  for (const std::size_t bytes : {0U, 15U}) {
+    EXPECT_EQ(thrown<ArgumentError>([&] { file.read_into("a", std::span(room).first(bytes)); }),
+              message("[read_into] 'a' has 16 bytes, expected memory of as many, not of ", bytes));
+  }
+  file.read_into("b", room);
+  EXPECT_EQ(std::memcmp(room, values.data(), sizeof room), 0);
+}
+
+// An element type that is listed and not read, whoever asks for it; as bytes it is.
+TEST(ModelFileErrors, OfElementTypesThatAreNotRead) {
+  const TempFolder folder;
+  const std::string header = R"({"c":{"dtype":"I16","shape":[2],"data_offsets":[0,4]}})";
+  std::string bytes;
+  put_fixed(&bytes, std::uint64_t{header.size()});
+  write_raw(folder / "m", bytes + header + "abcd");
+  const ModelFile file(folder / "m");
+  std::byte room[4] = {};
+  const std::function<void()> calls[] = {
+      [&] { file.read("c"); }, [&] { file.read_into("c", room); },
+      [&] { file.read_rows("c", [](auto&&...) {}); }, [&] { file.view("c"); }};
+  for (const auto& call : calls) {
+    EXPECT_EQ(thrown<UnsupportedError>(call),
+              "[read] tensor 'c' has element type int16, expected one of OpenRNN's dtypes");
+  }
+  EXPECT_EQ(file.read_bytes("c"), "abcd");
+}
+
+// Bytes that are no bools, with the element's number, from each call.
+TEST(ModelFileErrors, OfBytesThatAreNoBools) {
+  const TempFolder folder;
+  const std::string header = R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},)"
+                             R"("c":{"dtype":"BOOL","shape":[2,2],"data_offsets":[3,7]}})";
+  std::string bytes;
+  put_fixed(&bytes, std::uint64_t{header.size()});
+  write_raw(folder / "m", bytes + header + "xyz\1\0\1\xfe"s);
+  const ModelFile file(folder / "m");
+  std::byte room[4] = {};
+  const std::string said = message("[", folder / "m", " @ ", 8 + header.size() + 3,
+                                   "] element 3 of tensor 'c' is 254, expected 0 or 1");
+  EXPECT_EQ(thrown<FormatError>([&] { file.read("c"); }), said);
+  EXPECT_EQ(thrown<FormatError>([&] { file.read_into("c", room); }), said);
+  EXPECT_EQ(thrown<FormatError>([&] { file.view("c"); }), said);
+  EXPECT_EQ(thrown<FormatError>([&] { file.read_rows("c", [](auto&&...) {}); }), said);
+  EXPECT_EQ(file.read_bytes("c"), "\1\0\1\xfe"s);
+}
+
+// Numbers of a graph past 32 bits.
+TEST(GraphLimits, WideNumbers) {
+  const TempFolder folder;
+  const std::uint64_t wide = (std::uint64_t{1} << 40) + 3;
+  write_raw(folder / "m", constant("shape", number(1, 9) + field(2, shape_of({wide, 0}))) +
+                              constant("value", number(1, 9) + field(2, shape_of({2})) +
+                                                    number(10, wide) + number(10, ~wide)));
+  const ModelFile file(folder / "m");
+  EXPECT_EQ(file.info("shape").shape, (Shape{static_cast<std::int64_t>(wide), 0}));
+  const Array values = file.read("value");
+  EXPECT_EQ(values.as<std::int64_t>()[0], static_cast<std::int64_t>(wide));
+  EXPECT_EQ(values.as<std::int64_t>()[1], static_cast<std::int64_t>(~wide));
 }
 
 }  // namespace

@@ -344,5 +344,24 @@ TEST(Hdf5Chunks, OfAFixedArray) {
   expect_refused(head, "an array of chunks has checksum");
 }
 
+// Places past 32 bits are said as they are.
+TEST(Hdf5Datasets, PlacesFarBehindTheFile) {
+  File file;
+  const std::uint64_t data = file.add("\1\2\3");
+  constexpr std::uint64_t kFar = (std::uint64_t{1} << 33) + 7;
+  const auto said = [&](const Text& layout, const Shape& shape) {
+    return with_dataset(file, kByte, space(shape), {layout});
+  };
+  expect_refused(said(contiguous(kFar, 3), {3}),
+                 "a dataset has 3 bytes at 8589934599, expected it inside the file of ");
+  expect_refused(said(contiguous(data, kFar), {3}),
+                 "has 8589934599 bytes, expected 3 of shape [3]");
+  expect_refused(said(contiguous(data, kFar), {static_cast<std::int64_t>(kFar)}),
+                 "a dataset has 8589934599 bytes at " + std::to_string(data));
+  const Shape empty = {static_cast<std::int64_t>(kFar), 0};
+  const Written written(said(contiguous(kNone, 0), empty));
+  EXPECT_EQ(ModelFile(written.path()).read("d").shape(), empty);
+}
+
 }  // namespace
 }  // namespace openrnn::formats

@@ -199,22 +199,40 @@ std::string in_chunks(const File& file, std::uint64_t tree) {
                       {layout(le(3, 1) + le(2, 1) + le(2, 1) + le(tree, 8) + le(2, 4) + le(1, 4))});
 }
 
+// [6] of bytes behind a root of one level and two nodes of another.
+std::string in_levels(std::uint8_t root_level, std::uint8_t level) {
+  File file;
+  std::vector<std::uint64_t> data;
+  for (const char* bytes : {"ab", "cd", "ef"}) data.push_back(file.add(bytes));
+  const std::uint64_t left = file.add(node_of_chunks(level, {0, 2}, {data[0], data[1]})),
+                      right = file.add(node_of_chunks(level, {4}, {data[2]})),
+                      root = file.add(node_of_chunks(root_level, {0, 4}, {left, right}));
+  return in_chunks(file, root);
+}
+
 TEST(Hdf5Dense, ATreeOfChunksOfTwoLevels) {
-  for (const std::uint8_t level : {0, 1}) {
-    File file;
-    std::vector<std::uint64_t> data;
-    for (const char* bytes : {"ab", "cd", "ef"}) data.push_back(file.add(bytes));
-    const std::uint64_t left = file.add(node_of_chunks(level, {0, 2}, {data[0], data[1]})),
-                        right = file.add(node_of_chunks(0, {4}, {data[2]})),
-                        root = file.add(node_of_chunks(1, {0, 4}, {left, right}));
-    const std::string bytes = in_chunks(file, root);
-    if (level == 0) {
-      const Written written(bytes);
-      EXPECT_EQ(ModelFile(written.path()).read_bytes("d"), "abcdef");
-    } else {
-      expect_unreadable(bytes, "has type 1 and level 1, expected type 1 one level down");
-    }
+  const Written written(in_levels(1, 0));
+  EXPECT_EQ(ModelFile(written.path()).read_bytes("d"), "abcdef");
+  // Each level is one below that of its parent, neither the same nor two below.
+  const std::pair<std::uint8_t, std::uint8_t> wrong[] = {{1, 1}, {1, 2}, {2, 0}, {3, 0}, {255, 0}};
+  for (const auto& [root_level, level] : wrong) {
+    expect_unreadable(in_levels(root_level, level), "a B-tree of chunks has type 1 and level " +
+                                                        std::to_string(level) +
+                                                        ", expected type 1 one level down");
   }
+}
+
+// Three levels, of which the one in the middle has one node.
+TEST(Hdf5Dense, ATreeOfChunksOfThreeLevels) {
+  File file;
+  std::vector<std::uint64_t> data;
+  for (const char* bytes : {"ab", "cd", "ef"}) data.push_back(file.add(bytes));
+  const std::uint64_t left = file.add(node_of_chunks(0, {0, 2}, {data[0], data[1]})),
+                      right = file.add(node_of_chunks(0, {4}, {data[2]})),
+                      middle = file.add(node_of_chunks(1, {0, 4}, {left, right})),
+                      root = file.add(node_of_chunks(2, {0}, {middle}));
+  const Written written(in_chunks(file, root));
+  EXPECT_EQ(ModelFile(written.path()).read_bytes("d"), "abcdef");
 }
 
 TEST(Hdf5Dense, NoChunksAtAll) {

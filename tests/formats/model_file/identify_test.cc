@@ -11,6 +11,7 @@
 #include "formats/model_file/looks_like.h"
 #include "formats/temp_folder.h"
 #include "formats/zip/zip_writer.h"
+#include "support/files/source_file.h"
 
 namespace openrnn::formats {
 namespace {
@@ -148,6 +149,68 @@ TEST(Identify, SafetensorsAndJson) {
   EXPECT_EQ(kind_of("{\"layers\": 1, \"in_shape\": 1}"), FileKind::kRtneural);
   EXPECT_EQ(kind_of("{\"architecture\": 1, \"weights\": 1}"), FileKind::kNam);
   EXPECT_EQ(identify(MemorySource("m", "{}")).what, "a JSON file");
+  // One of two keys is of anybody's.
+  for (const char* key : {"layers", "in_shape", "architecture", "weights"}) {
+    EXPECT_EQ(kind_of(std::string("{\"") + key + "\": 1}"), FileKind::kUnknown) << key;
+  }
+}
+
+// A file of each kind, what it is called, and whether it has checksums of its elements.
+TEST(Identify, FilesOfEveryKind) {
+  const std::tuple<const char*, FileKind, const char*, bool> files[] = {
+      {"safetensors/good_package", FileKind::kSafetensors, "a safetensors file", false},
+      {"torch_file/good_state_dict", FileKind::kTorch, "a PyTorch file", true},
+      {"torch_file/good_without_checksums", FileKind::kTorch, "a PyTorch file", false},
+      {"torch_file/good_script", FileKind::kTorchScript, "a TorchScript archive", true},
+      {"torch_file/good_old_form", FileKind::kTorchLegacy, "a PyTorch file of the old form", false},
+      {"onnx/good_lstm", FileKind::kOnnx, "an ONNX model", false},
+      {"hdf5/good_legacy", FileKind::kKerasH5, "a Keras HDF5 file", false},
+      {"hdf5/good_keras_3", FileKind::kKerasWeights, "a Keras 3 weights file", false},
+      {"hdf5/good_types", FileKind::kHdf5, "an HDF5 file", false},
+      {"keras_archive/good_archive", FileKind::kKerasArchive, "a Keras 3 archive", true},
+      {"keras_archive/good_archive_deflated", FileKind::kKerasArchive, "a Keras 3 archive", false},
+      {"tf_file/good_v1", FileKind::kTfCheckpointV1, "a TensorFlow checkpoint of version 1", false},
+      {"tf_file/good_frozen", FileKind::kTfGraph, "a graph of TensorFlow", false},
+      {"json_model/good_rtneural", FileKind::kRtneural, "a file of RTNeural", false},
+      {"json_model/good_nam", FileKind::kNam, "a file of NeuralAmpModeler", false},
+      {"npz/good_network", FileKind::kNpz, "an npz archive of NumPy", true},
+  };
+  for (const auto& [name, kind, what, has_checksums] : files) {
+    const std::string path = source_file(std::string("fuzz/corpus/") + name);
+    const FoundFile found = identify_file(path);
+    EXPECT_EQ(found.kind, kind) << name;
+    EXPECT_EQ(found.what, what) << name;
+    const ModelFile file(path);
+    EXPECT_EQ(file.kind(), kind) << name;
+    EXPECT_EQ(file.path(), path);
+    EXPECT_EQ(file.has_checksums(), has_checksums) << name;
+  }
+  const TempFolder folder;
+  write_tensor_bundle(folder / "m", std::vector<NamedTensor>{{"x", array_of<float>({1}, {1})}});
+  write_raw(folder / "i", "{\"weight_map\": {}}");
+  EXPECT_EQ(identify_file(folder / "m").kind, FileKind::kTfCheckpoint);
+  EXPECT_EQ(identify_file(folder / "m").what, "a TensorFlow checkpoint");
+  EXPECT_TRUE(ModelFile(folder / "m").has_checksums());
+  EXPECT_EQ(identify_file(folder / "i").what, "an index of safetensors files");
+}
+
+TEST(Identify, WhatIsSaidOfWhatIsNoModel) {
+  const TempFolder folder;
+  const std::string end =
+      ", expected a model: a file of OpenRNN, safetensors, an index of several, one of PyTorch, "
+      "ONNX, Keras, NumPy (npz), TensorFlow, RTNeural or NeuralAmpModeler, or a folder or prefix "
+      "of TensorFlow";
+  const std::pair<std::string, const char*> files[] = {{"\1\2\3\4", "of no known kind"},
+                                                       {"words", "a text file"},
+                                                       {"", "an empty file"},
+                                                       {"{}", "a JSON file"}};
+  for (const auto& [bytes, what] : files) {
+    write_raw(folder / "m", bytes);
+    EXPECT_EQ(thrown<FormatError>([&] { ModelFile(folder / "m"); }),
+              "[" + folder / "m" + " @ 0] this is " + what + end);
+  }
+  EXPECT_EQ(thrown<FormatError>([&] { ModelFile{folder.path()}; }),
+            "[" + folder.path() + " @ 0] this is a folder with 'm'" + end);
 }
 
 }  // namespace

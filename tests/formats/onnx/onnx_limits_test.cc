@@ -152,5 +152,34 @@ TEST(OnnxLimits, TypesOfAttributes) {
   }
 }
 
+// Every byte as a bool, behind a good one: raw and as a field of its own.
+TEST(OnnxLimits, BytesThatAreNoBools) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string bytes = {'\1', static_cast<char>(byte)};
+    const std::string stored[] = {
+        with_elements(9, {2}, [&](pbf_writer* out) { out->add_bytes(9, bytes); }),
+        with_elements(9, {2}, [&](pbf_writer* out) {
+          out->add_int32(5, 1);
+          out->add_int32(5, byte);
+        })};
+    for (const std::string& model : stored) {
+      if (byte <= 1) {
+        EXPECT_EQ(parsed(model).graph.initializers.at(0).bytes, bytes);
+        continue;
+      }
+      const std::string said = "' has the bool " + std::to_string(byte) + ", expected 0 or 1";
+      EXPECT_MESSAGE(FormatError, parsed(model), "tensor 't" + said);
+    }
+  }
+  // No type but bool is looked at.
+  for (const std::int32_t type : {2, 3, 17}) {
+    EXPECT_EQ(parsed(with_elements(type, {1}, [](pbf_writer* out) { out->add_bytes(9, "\x80"); }))
+                  .graph.initializers.at(0)
+                  .bytes,
+              "\x80")
+        << type;
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::formats

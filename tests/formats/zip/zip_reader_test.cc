@@ -279,9 +279,9 @@ TEST(ZipReader, DeflatedEntries) {
   }
 }
 
-// As many entries as the short count can say, and one more.
+// As many entries as the short count can say, and more: then it says no more than that.
 TEST(ZipReader, ManyEntries) {
-  for (const std::size_t count : {65534U, 65535U}) {
+  for (const std::size_t count : {65534U, 65535U, 65536U, 65537U}) {
     const TempFolder folder;
     replace_file(folder / "z", [&](OutputFile& file) {
       ZipWriter writer(&file, 1);
@@ -290,7 +290,54 @@ TEST(ZipReader, ManyEntries) {
     });
     const FileSource source(folder / "z");
     EXPECT_EQ(ZipArchive(source).entries().size(), count);
-    EXPECT_EQ(source.read_string(source.size() - 42, 4) == "PK\6\7", count == 65535);
+    EXPECT_EQ(source.read_string(source.size() - 42, 4) == "PK\6\7", count >= 65535);
+    std::string counts;
+    for (int i = 0; i < 2; ++i) {
+      put_fixed(&counts, static_cast<std::uint16_t>(std::min<std::size_t>(count, 65535)));
+    }
+    EXPECT_EQ(source.read_string(source.size() - 14, 4), counts) << count;
+    if (count < 65535) continue;
+    std::string wide;
+    for (int i = 0; i < 2; ++i) put_fixed(&wide, std::uint64_t{count});
+    EXPECT_EQ(source.read_string(source.size() - 42 - 56 + 24, 16), wide) << count;
+  }
+}
+
+// Sizes and places past 32 bits are said as they are; the end of the archive is at byte 34.
+TEST(ZipReader, WideValuesThatAreWrong) {
+  constexpr std::uint32_t kWide = kZipIn64;
+  constexpr std::uint64_t kMore = std::uint64_t{1} << 32;
+  constexpr std::int64_t kShift = std::int64_t{1} << 33;
+  const ZipText entries[] = {
+      {.extra = zip64_extra({kMore + 3}), .bytes = kWide},
+      {.extra = zip64_extra({kMore + 4}), .stored = kWide},
+      {.extra = zip64_extra({3, kMore + 5}), .stored = kWide, .bytes = kWide},
+      {.extra = zip64_extra({kMore + 6}), .offset = kWide}};
+  const char* const of_entries[] = {
+      "[z @ 0] 'a' has 4294967299 bytes, expected 3 as are stored",
+      "[z @ 0] 'a' has 4294967300 bytes, expected it to end inside the file",
+      "[z @ 0] 'a' has 4294967301 bytes, expected it to end inside the file",
+      "[z @ 4294967302] the file ends at byte 115, expected 30 more bytes from here"};
+  for (std::size_t i = 0; i < std::size(entries); ++i) {
+    EXPECT_EQ(thrown<FormatError>([&] { first_of(entries[i].file()); }), of_entries[i]);
+  }
+  const ZipText one = {.end_offset = kWide};
+  const std::pair<Zip64Text, const char*> records[] = {
+      {{.here = kMore + 1, .entries = kMore + 1, .text = one},
+       "[z @ 34] the zip archive's directory has 1 entries, expected 4294967297"},
+      {{.here = kMore + 1, .text = one},
+       "[z @ 81] this is a part of a zip archive, expected one in a single file"},
+      {{.record_shift = kShift, .text = one},
+       "[z @ 137] the ZIP64 end record is at 8589934673, expected it before its locator"},
+      {{.more = kShift, .text = one},
+       "[z @ 81] the directory of the zip archive has 8589934639 bytes at 34, expected it before "
+       "its end record"},
+      {{.shift = kShift, .text = one},
+       "[z @ 81] the directory of the zip archive has 47 bytes at 8589934626, expected it before "
+       "its end record"},
+  };
+  for (const auto& [text, what] : records) {
+    EXPECT_EQ(thrown<FormatError>([&, &text = text] { first_of(text.file()); }), what);
   }
 }
 
