@@ -3,6 +3,7 @@
 #include <openrnn/mapping_onnx.h>
 
 #include <cmath>
+#include <map>
 
 #include "base/message.h"
 #include "formats/temp_folder.h"
@@ -125,6 +126,153 @@ TEST(OnnxRest, GraphsInGraphs) {
   ASSERT_EQ(mapped.networks.size(), 1U) << (mapped.notes.empty() ? "" : mapped.notes[0]);
   EXPECT_EQ(mapped.networks[0].name, "z.then_branch.w.else_branch.n");
   EXPECT_EQ(mapped.networks[0].tensors, (Names{"R", "z.then_branch.w.else_branch.W"}));
+}
+
+// Layers are joined by what they take, wherever others stand between them.
+TEST(OnnxRest, StacksThatStandBetweenEachOther) {
+  MappedModel given;
+  const RnnSpec gru{.mode = RnnMode::kGru, .num_layers = 3, .num_units = 3, .input_size = 2};
+  RnnSpec lstm{.num_layers = 2, .num_units = 3, .input_size = 2};
+  lstm.direction = Direction::kBidirectional;
+  given.networks = {network_of(gru, "a", 1), network_of(gru, "b", 2), network_of(lstm, "c", 3)};
+  OnnxModel model = onnx_from_networks(given);
+  // Those of a, b and c by turns, each in its order.
+  std::map<std::string, std::vector<OnnxNode>> of;
+  for (const OnnxNode& node : model.graph.nodes) of[node.name.substr(0, 1)].push_back(node);
+  ASSERT_EQ(of.size(), 3U);
+  const std::size_t count = model.graph.nodes.size();
+  model.graph.nodes.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    for (auto& [name, nodes] : of) {
+      if (i < nodes.size()) model.graph.nodes.push_back(nodes[i]);
+    }
+  }
+  ASSERT_EQ(model.graph.nodes.size(), count);
+  const MappedModel mapped = networks_from_onnx(model);
+  EXPECT_EQ(mapped.notes, Notes());
+  ASSERT_EQ(mapped.networks.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(mapped.networks[i].name, given.networks[i].name);
+    EXPECT_EQ(mapped.networks[i].spec, given.networks[i].spec);
+    EXPECT_TRUE(same_bytes(mapped.networks[i].params, given.networks[i].params));
+  }
+}
+
+// Two layers upon one: each takes what the other takes, so none of them is a stack with it.
+TEST(OnnxRest, TwoLayersUponOne) {
+  MappedModel given;
+  given.networks = {
+      network_of({.mode = RnnMode::kGru, .num_layers = 2, .num_units = 3, .input_size = 2}, "a")};
+  OnnxModel model = onnx_from_networks(given);
+  OnnxNode again;
+  for (const OnnxNode& node : model.graph.nodes) {
+    if (node.name == "a/layer_1") again = node;
+  }
+  again.name = "other";
+  again.outputs = {"other_y"};
+  model.graph.nodes.push_back(again);
+  const MappedModel mapped = networks_from_onnx(model);
+  Names names;
+  for (const MappedNetwork& network : mapped.networks) names.push_back(network.name);
+  EXPECT_EQ(names, (Names{"a", "a/layer_1", "other"}));
+}
+
+// ---- Constants that are computed ---------------------------------------------------------------
+
+// The network of W and R as these nodes make W.
+MappedModel with_made_w(const std::vector<OnnxNode>& nodes,
+                        const std::vector<std::pair<std::string, Array>>& tensors) {
+  OnnxModel model = lstm_model();
+  std::erase_if(model.graph.initializers, [](const OnnxTensor& one) { return one.name == "W"; });
+  for (const auto& [name, values] : tensors) put(&model, name, values);
+  model.graph.nodes.insert(model.graph.nodes.begin(), nodes.begin(), nodes.end());
+  return networks_from_onnx(model);
+}
+
+Array numbers(std::vector<std::int64_t> values) {
+  return Array::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+}
+
+// Each of these makes the same W out of constants.
+TEST(OnnxRest, ConstantsBehindMoves) {
+  const Array w = values_of(DType::kFloat32, {1, 12, 2}, 1);
+  const MappedNetwork plain = networks_from_onnx(lstm_model()).networks.at(0);
+  Array twice(DType::kFloat32, {2, 12, 2}), turned(DType::kFloat32, {2, 12, 1});
+  for (std::size_t i = 0; i < 24; ++i) {
+    twice.as<float>()[24 + i] = w.as<float>()[i];
+    turned.as<float>()[i % 2 * 12 + i / 2] = w.as<float>()[i];
+  }
+  const auto value = std::make_shared<const OnnxTensor>(OnnxTensor::of("", w));
+  struct Case {
+    std::vector<OnnxNode> nodes;
+    std::vector<std::pair<std::string, Array>> tensors;
+    Names used;
+  };
+  const Case cases[] = {
+      // With an input in between that is left out.
+      {{node_of("Slice", {"t", "s", "e", "", "p"}, {"W"})},
+       {{"t", twice}, {"s", numbers({1})}, {"e", numbers({2})}, {"p", numbers({1})}},
+       {"R", "e", "p", "s", "t"}},
+      // The second of two outputs, the first of which has no name.
+      {{node_of("Split", {"t"}, {"", "W"}, {{"axis", std::int64_t{0}}})},
+       {{"t", twice}},
+       {"R", "t"}},
+      {{node_of("Transpose", {"t"}, {"W"}, {{"perm", std::vector<std::int64_t>{2, 1, 0}}})},
+       {{"t", turned}},
+       {"R", "t"}},
+      {{node_of("Constant", {}, {"k"}, {{"value", value}}), node_of("Identity", {"k"}, {"W"})},
+       {},
+       {"R", "k"}},
+      {{node_of("Shape", {"t"}, {"n"}), node_of("Reshape", {"f", "n"}, {"W"})},
+       {{"t", w}, {"f", Array(w).reshaped({24})}},
+       {"R", "f", "t"}},
+      {{node_of("Squeeze", {"t", "a"}, {"m"}), node_of("Unsqueeze", {"m", "a"}, {"W"})},
+       {{"t", w}, {"a", numbers({0})}},
+       {"R", "a", "t"}},
+      {{node_of("Cast", {"t"}, {"W"}, {{"to", std::int64_t{1}}})},
+       {{"t", cast(w.view(), DType::kFloat64)}},
+       {"R", "t"}},
+      {{node_of("Gather", {"t", "i"}, {"W"})},
+       {{"t", twice}, {"i", numbers({-1})}},
+       {"R", "i", "t"}},
+  };
+  for (const Case& one : cases) {
+    const MappedModel mapped = with_made_w(one.nodes, one.tensors);
+    const std::string& op = one.nodes[0].op_type;
+    EXPECT_EQ(mapped.notes, Notes()) << op;
+    ASSERT_EQ(mapped.networks.size(), 1U) << op;
+    EXPECT_TRUE(same_bytes(mapped.networks[0].params, plain.params)) << op;
+    EXPECT_EQ(mapped.networks[0].tensors, one.used) << op;
+  }
+}
+
+TEST(OnnxRest, ConstantsThatAreNone) {
+  const Array w = values_of(DType::kFloat32, {1, 12, 2}, 1);
+  const Notes computed{
+      "[onnx] node 'n' (LSTM): W is computed when the model runs, expected "
+      "constants"};
+  // Of an input, of an operator that is none of the moves, of another domain, of nothing.
+  EXPECT_EQ(with_made_w({node_of("Identity", {"x"}, {"W"})}, {}).notes, computed);
+  EXPECT_EQ(with_made_w({node_of("Neg", {"t"}, {"W"})}, {{"t", w}}).notes, computed);
+  OnnxNode other = node_of("Identity", {"t"}, {"W"});
+  other.domain = "d";
+  EXPECT_EQ(with_made_w({other}, {{"t", w}}).notes, computed);
+  EXPECT_EQ(with_made_w({node_of("Concat", {"t", "x"}, {"W"})}, {{"t", w}}).notes, computed);
+  EXPECT_EQ(with_made_w({}, {}).notes, computed);
+  // Two nodes that take each other's outputs.
+  EXPECT_EQ(
+      with_made_w({node_of("Identity", {"b"}, {"W"}), node_of("Identity", {"W"}, {"b"})}, {}).notes,
+      computed);
+  // What a move says of what does not fit.
+  EXPECT_EQ(
+      with_made_w({node_of("Squeeze", {"t", "a"}, {"W"})}, {{"t", w}, {"a", numbers({1})}}).notes,
+      Notes{"[onnx] node 'n' (Squeeze): axis 1 has size 12"});
+  EXPECT_EQ(with_made_w({node_of("Slice", {"t"}, {"W"})}, {{"t", w}}).notes,
+            Notes{"[onnx] node 'n' (Slice): there are no starts, expected them"});
+  EXPECT_EQ(
+      with_made_w({node_of("Reshape", {"t", "a"}, {"W"})}, {{"t", w}, {"a", numbers({5})}}).notes,
+      Notes{"[onnx] node 'n' (LSTM): [reshaped] shape is [5], expected 24 elements as in "
+            "[1, 12, 2]"});
 }
 
 TEST(OnnxRest, WhatAnExportSaysOfItself) {
