@@ -3,6 +3,7 @@
 #include <openrnn/mapping_onnx.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "base/message.h"
@@ -38,6 +39,10 @@ void put(OnnxModel* model, const std::string& name, Array values) {
   std::erase_if(model->graph.initializers,
                 [&](const OnnxTensor& tensor) { return tensor.name == name; });
   model->graph.initializers.push_back(OnnxTensor::of(name, std::move(values)));
+}
+
+Array numbers(std::vector<std::int64_t> values) {
+  return Array::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
 }
 
 Notes notes_of(const OnnxModel& model) { return networks_from_onnx(model).notes; }
@@ -177,6 +182,85 @@ TEST(OnnxRest, TwoLayersUponOne) {
   EXPECT_EQ(names, (Names{"a", "a/layer_1", "other"}));
 }
 
+// Two layers as we export them, changed; as networks of that many layers.
+Names networks_after(Direction direction, const std::function<void(OnnxModel*)>& change) {
+  MappedModel given;
+  given.networks = {network_of({.mode = RnnMode::kGru,
+                                .num_layers = 2,
+                                .num_units = 3,
+                                .input_size = 2,
+                                .direction = direction},
+                               "e")};
+  OnnxModel model = onnx_from_networks(given);
+  change(&model);
+  const MappedModel mapped = networks_from_onnx(model);
+  Names found = mapped.notes;
+  for (const MappedNetwork& network : mapped.networks) {
+    std::string tensors;
+    for (const std::string& name : network.tensors) tensors += " " + name;
+    found.push_back(network.name + tensors);
+  }
+  return found;
+}
+
+OnnxNode& node_called(OnnxModel* model, const std::string& name) {
+  return *std::ranges::find(model->graph.nodes, name, &OnnxNode::name);
+}
+
+TEST(OnnxRest, WhatIsBetweenTwoLayersOfANetwork) {
+  const std::string first = " e/layer_0/B e/layer_0/R e/layer_0/W",
+                    second = " e/layer_1/B e/layer_1/R e/layer_1/W";
+  const Names one{"e" + first + second}, two{"e" + first, "e/layer_1" + second};
+  const Direction forward = Direction::kUnidirectional, both = Direction::kBidirectional;
+  EXPECT_EQ(networks_after(forward, [](OnnxModel*) {}), one);
+  EXPECT_EQ(networks_after(both, [](OnnxModel*) {}), one);
+  // The axis that goes is that of the directions, and a constant.
+  for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{0}, {2}, {1, 1}, {}}) {
+    EXPECT_EQ(networks_after(
+                  forward, [&](OnnxModel* model) { put(model, "e/layer_0/axes", numbers(axes)); }),
+              two)
+        << to_string(axes);
+  }
+  for (const Direction direction : {forward, both}) {
+    EXPECT_EQ(networks_after(direction,
+                             [&](OnnxModel* model) {
+                               const char* name = direction == both ? "e/layer_0/joined/Reshape"
+                                                                    : "e/layer_0/joined/Squeeze";
+                               node_called(model, name).inputs[1] = "computed";
+                             }),
+              two);
+    // A value that another node takes, in whichever place.
+    EXPECT_EQ(
+        networks_after(
+            direction,
+            [&](OnnxModel* model) {
+              model->graph.nodes.push_back(node_of("Add", {"e/x", "e/layer_0/joined"}, {"sum"}));
+            }),
+        two);
+  }
+  // Of two directions no axis can go.
+  EXPECT_EQ(networks_after(both,
+                           [&](OnnxModel* model) {
+                             put(model, "one", numbers({1}));
+                             OnnxNode& joined = node_called(model, "e/layer_0/joined/Reshape");
+                             joined.op_type = "Squeeze";
+                             joined.inputs = {"e/layer_0/Y", "one"};
+                             std::erase_if(model->graph.nodes, [](const OnnxNode& node) {
+                               return node.outputs[0] == "e/layer_0/transposed";
+                             });
+                           }),
+            two);
+  for (const char* layer : {"e/layer_0", "e/layer_1"}) {
+    EXPECT_EQ(networks_after(
+                  forward,
+                  [&](OnnxModel* model) {
+                    node_called(model, layer).attributes.push_back({"layout", std::int64_t{1}});
+                  }),
+              two)
+        << layer;
+  }
+}
+
 // ---- Constants that are computed ---------------------------------------------------------------
 
 // The network of W and R as these nodes make W.
@@ -187,10 +271,6 @@ MappedModel with_made_w(const std::vector<OnnxNode>& nodes,
   for (const auto& [name, values] : tensors) put(&model, name, values);
   model.graph.nodes.insert(model.graph.nodes.begin(), nodes.begin(), nodes.end());
   return networks_from_onnx(model);
-}
-
-Array numbers(std::vector<std::int64_t> values) {
-  return Array::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
 }
 
 // Each of these makes the same W out of constants.

@@ -6,6 +6,7 @@
 #include "formats/temp_folder.h"
 #include "mapping/networks.h"
 #include "openrnn/saveables.h"
+#include "support/expect_error.h"
 
 namespace openrnn {
 namespace {
@@ -249,6 +250,35 @@ TEST(TfWritten, HintsForEachClass) {
                                       "TensorFlow's default for a ", one.cell, " is taken, 1")}
                       : Names())
           << one.cell;
+    }
+  }
+}
+
+// A plain network is one of two: a hint of another mode is none for it.
+TEST(TfWritten, HintsThatAPlainNetworkDoesNotTake) {
+  const TempFolder folder;
+  const std::pair<const char*, std::vector<std::pair<const char*, Shape>>> scopes[] = {
+      {"a/rnn/basic_rnn_cell", {{"kernel", {5, 3}}, {"bias", {3}}}},
+      {"a", {{"kernel", {2, 3}}, {"recurrent_kernel", {3, 3}}}}};
+  for (const auto& [scope, tensors] : scopes) {
+    std::vector<NamedTensor> named;
+    for (const auto& [suffix, shape] : tensors) {
+      named.push_back({message(scope, "/", suffix), values_of(DType::kFloat32, shape, 1)});
+    }
+    write_tensor_bundle(folder / "ck", named);
+    const auto load = [&](std::optional<RnnMode> mode) {
+      return load_networks(folder / "ck", {.mode = mode});
+    };
+    for (const std::optional<RnnMode> mode :
+         {std::optional<RnnMode>(), std::optional(RnnMode::kLstm), std::optional(RnnMode::kGru)}) {
+      expect_error<ArgumentError>(
+          [&] { load(mode); },
+          message("[load_networks] the network '", scope, "' in ", folder / "ck",
+                  " is a plain one, of which TensorFlow's files do not say tanh or relu, expected ",
+                  "the hint mode: rnn_tanh or rnn_relu"));
+    }
+    for (const RnnMode mode : {RnnMode::kRnnTanh, RnnMode::kRnnRelu}) {
+      EXPECT_EQ(load(mode).networks.at(0).spec.mode, mode);
     }
   }
 }
