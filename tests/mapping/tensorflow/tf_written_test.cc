@@ -254,6 +254,43 @@ TEST(TfWritten, HintsForEachClass) {
   }
 }
 
+// Names that are those of cells but for a part.
+TEST(TfWritten, NamesThatAreLikeThoseOfCells) {
+  const TempFolder folder;
+  const auto load = [&](const std::string& kernel, const std::string& bias) {
+    write_tensor_bundle(folder / "ck",
+                        std::vector<NamedTensor>{{kernel, values_of(DType::kFloat32, {5, 12}, 1)},
+                                                 {bias, values_of(DType::kFloat32, {12}, 2)}});
+    return load_networks(folder / "ck");
+  };
+  for (const char* scope : {"rnn/lstm_cell_", "rnn/lstm_cell/my_", "rnn/lstm_cell"}) {
+    const MappedModel none = load(message(scope, "kernel"), message(scope, "bias"));
+    EXPECT_TRUE(none.networks.empty()) << scope;
+    EXPECT_EQ(none.not_understood, (Names{message(scope, "bias"), message(scope, "kernel")}));
+  }
+  const auto place_of = [&](const std::string& scope) {
+    const MappedModel found = load(scope + "/lstm_cell/kernel", scope + "/lstm_cell/bias");
+    EXPECT_EQ(found.networks.size(), 1U) << scope;
+    const MappedNetwork& network = found.networks.at(0);
+    EXPECT_EQ(network.spec.direction, Direction::kUnidirectional) << scope;
+    return network.name;
+  };
+  const std::pair<const char*, const char*> places[] = {
+      {"a/bidirectional_rnn/up", "a/bidirectional_rnn/up"},
+      {"a/bidirectional_rnns/fw", "a/bidirectional_rnns/fw"},
+      {"a/rnn/multi_rnn_cell/cell_0", "a"},
+      {"a/multi_rnn_cell/cell_0", "a"},
+      {"a/rnn/multi_rnn_cells/cell_0", "a/rnn/multi_rnn_cells/cell_0"},
+      {"a/rnn/multi_rnn_cell/cell_x", "a/rnn/multi_rnn_cell/cell_x"},
+      {"a/rnn/multi_rnn_cell/cell_", "a/rnn/multi_rnn_cell/cell_"},
+      {"a/rnn/multi_rnn_cell/cell_-1", "a/rnn/multi_rnn_cell/cell_-1"},
+      {"a/rnn/multi_rnn_cell/cell_0x", "a/rnn/multi_rnn_cell/cell_0x"},
+      {"a/rnn/multi_rnn_cell/cell_00000", "a/rnn/multi_rnn_cell/cell_00000"},
+      {"a/rnn/rnn", "a/rnn"},
+      {"a/myrnn", "a/myrnn"}};
+  for (const auto& [scope, name] : places) EXPECT_EQ(place_of(scope), name) << scope;
+}
+
 // A plain network is one of two: a hint of another mode is none for it.
 TEST(TfWritten, HintsThatAPlainNetworkDoesNotTake) {
   const TempFolder folder;
