@@ -355,6 +355,62 @@ TEST(OnnxRest, ConstantsThatAreNone) {
             "[1, 12, 2]"});
 }
 
+// What moves may take grows with the constants, wherever these are.
+TEST(OnnxRest, LargeConstantsBehindSeveralMoves) {
+  const Array w(DType::kFloat32, {1, 12, 120000});
+  const auto value = std::make_shared<const OnnxTensor>(OnnxTensor::of("", w));
+  const std::vector<OnnxNode> moves{
+      node_of("Identity", {"t"}, {"a"}), node_of("Identity", {"a"}, {"b"}),
+      node_of("Identity", {"b"}, {"c"}), node_of("Identity", {"c"}, {"W"})};
+  std::vector<OnnxNode> nodes{node_of("Constant", {}, {"t"}, {{"value", value}})};
+  nodes.insert(nodes.end(), moves.begin(), moves.end());
+  EXPECT_EQ(with_made_w(moves, {{"t", w}}).notes, Notes());
+  EXPECT_EQ(with_made_w(nodes, {}).notes, Notes());
+  OnnxModel inner = lstm_model();
+  put(&inner, "t", w);
+  std::erase_if(inner.graph.initializers, [](const OnnxTensor& one) { return one.name == "W"; });
+  inner.graph.nodes.insert(inner.graph.nodes.begin(), moves.begin(), moves.end());
+  OnnxModel outer;
+  outer.graph.nodes = {node_of("If", {"c"}, {"z"},
+                               {{"then_branch", std::make_shared<const OnnxGraph>(inner.graph)}})};
+  const MappedModel mapped = networks_from_onnx(outer);
+  EXPECT_EQ(mapped.notes, Notes());
+  EXPECT_EQ(mapped.networks.size(), 1U);
+}
+
+// Of a file: weights of no network are named, numbers by which nodes move elements are none.
+TEST(OnnxRest, TensorsOfNoNetwork) {
+  const auto names_of = [](const OnnxModel& model) {
+    const formats::TempFolder folder;
+    write_onnx(folder / "m.onnx", model);
+    const MappedModel mapped = load_networks(folder / "m.onnx");
+    EXPECT_EQ(mapped.notes, Notes());
+    return mapped.not_understood;
+  };
+  MappedModel given;
+  for (const char* name : {"a", "b"}) {
+    given.networks.push_back(network_of({.num_layers = 2, .num_units = 3, .input_size = 2}, name));
+    given.networks.back().initial_h = values_of(DType::kFloat32, {2, 3}, 4);
+  }
+  OnnxModel model = onnx_from_networks(given);
+  EXPECT_EQ(names_of(model), Names());
+  EXPECT_EQ(names_of(onnx_from_networks(given, {.lengths = true, .states = true})), Names());
+  put(&model, "table", values_of(DType::kFloat32, {4, 3}, 5));
+  put(&model, "offset", values_of(DType::kFloat32, {3}, 6));
+  put(&model, "sizes", numbers({2, 6}));
+  put(&model, "half", numbers({2}));
+  put(&model, "other_half", numbers({6}));
+  model.graph.nodes.push_back(node_of("Reshape", {"table", "sizes"}, {"moved"}));
+  model.graph.nodes.push_back(
+      node_of("Concat", {"half", "other_half"}, {"joined"}, {{"axis", std::int64_t{0}}}));
+  model.graph.nodes.push_back(node_of("Reshape", {"moved", "joined"}, {"again"}));
+  // A sum, and one taken twice between gates, is no product.
+  model.graph.nodes.push_back(node_of("Add", {"again", "offset"}, {"sum"}));
+  model.graph.nodes.push_back(node_of("Add", {"sum", "offset"}, {"sums"}));
+  model.graph.nodes.push_back(node_of("Tanh", {"sums"}, {"gate"}));
+  EXPECT_EQ(names_of(model), (Names{"table", "offset"}));
+}
+
 TEST(OnnxRest, WhatAnExportSaysOfItself) {
   MappedModel model;
   RnnSpec spec{.num_units = 3, .input_size = 2, .gate_clip = {{-0.25, 0.25}}};
