@@ -148,6 +148,59 @@ TEST(OnnxMessages, OfRecurrentOperators) {
   }
 }
 
+// Directions with functions of their own have a half of each tensor, which has to have two.
+TEST(OnnxMessages, OfTwoDirections) {
+  const Array x = floats({1, 1, 1}, {1});
+  const Texts functions{"Sigmoid", "Tanh", "Tanh", "Sigmoid", "Tanh", "Softsign"};
+  const std::vector<std::optional<Array>> inputs{x,
+                                                 floats({2, 4, 1}, Floats(8, 1)),
+                                                 floats({2, 4, 1}, Floats(8, 1)),
+                                                 floats({2, 8}, Floats(16, 1)),
+                                                 std::nullopt,
+                                                 std::nullopt,
+                                                 std::nullopt,
+                                                 floats({2, 3}, Floats(6, 1))};
+  const auto lstm = [&](std::size_t index, const Array& array) {
+    Call call{
+        "LSTM", inputs, {{"activations", functions}, {"direction", std::string("bidirectional")}}};
+    call.inputs[index] = array;
+    return call;
+  };
+  EXPECT_NO_THROW(lstm(0, x).run());
+  const std::string expected = ", expected 2 directions";
+  expect_refusal(lstm(1, floats({1, 4, 1}, Floats(4, 1))), "W is [1, 4, 1]" + expected);
+  expect_refusal(lstm(1, floats({3, 4, 1}, Floats(12, 1))), "W is [3, 4, 1]" + expected);
+  expect_refusal(lstm(2, floats({1, 4, 1}, Floats(4, 1))), "R is [1, 4, 1]" + expected);
+  expect_refusal(lstm(3, floats({1, 8}, Floats(8, 1))), "B is [1, 8]" + expected);
+  expect_refusal(lstm(7, floats({}, {1})), "P is []" + expected);
+}
+
+TEST(OnnxMessages, OfFunctionsWithParameters) {
+  const Array x = floats({1, 1, 1}, {1});
+  const auto rnn = [&](const char* function, const Floats& alphas, const Floats& betas) {
+    Attributes attributes{{"activations", Texts{function}}};
+    if (!alphas.empty()) attributes.push_back({"activation_alpha", alphas});
+    if (!betas.empty()) attributes.push_back({"activation_beta", betas});
+    return Call{"RNN", {x, x, x}, attributes};
+  };
+  for (const auto& [value, name] :
+       {std::pair(INFINITY, "inf"), std::pair(-INFINITY, "-inf"), std::pair(NAN, "nan")}) {
+    expect_refusal(rnn("LeakyRelu", {value}, {}),
+                   "activation_alpha is " + std::string(name) + ", expected finite numbers");
+    expect_refusal(rnn("HardSigmoid", {0.5f}, {value}),
+                   "activation_beta is " + std::string(name) + ", expected finite numbers");
+  }
+  for (const char* function : {"Affine", "ScaledTanh"}) {
+    const auto lacks = [&](const char* attribute) {
+      return "the activation " + std::string(function) + " has no " + attribute +
+             ", expected it: ONNX has no operator of this name that says its value";
+    };
+    expect_refusal(rnn(function, {}, {0.5f}), lacks("activation_alpha"));
+    expect_refusal(rnn(function, {0.5f}, {}), lacks("activation_beta"));
+    EXPECT_NO_THROW(rnn(function, {0.5f}, {0.5f}).run());
+  }
+}
+
 TEST(OnnxMessages, OfMoves) {
   const Array x = floats({2, 3}, {1, 2, 3, 4, 5, 6}), one = integers({1}, {1});
   expect_refusal({"Gather", {x}}, "input 1 is left out, expected it");
