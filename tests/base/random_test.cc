@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/counter.h"
+#include "base/power.h"
 #include "openrnn/base.h"
 
 namespace openrnn {
@@ -164,6 +166,101 @@ TEST(RandomStream, EveryResultBelowALargeBoundIsAsLikely) {
   for (const int count : thirds) EXPECT_NEAR(count, kCount / 3, 224);
 }
 
+// ---- The words of streams and masks, from Philox alone -----------------------------------------
+
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
+std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
+
+std::uint32_t word_of(std::uint64_t seed, std::uint64_t stream, std::uint64_t number) {
+  const std::uint64_t key = mixed(seed), block = number / 4;
+  return philox({low(block), high(block), low(stream), high(stream)},
+                {low(key), high(key)})[number % 4];
+}
+
+TEST(RandomStream, CountsBlocksOfPhilox) {
+  constexpr std::uint64_t kLarge = 0x1234567890ABCDEF;
+  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{9}, kLarge}) {
+    for (const std::uint64_t stream : {std::uint64_t{0}, std::uint64_t{2}, kLarge}) {
+      RandomStream words(seed, stream), uniform(seed, stream), scaled(seed, stream);
+      for (std::uint64_t n = 0; n < 40; n += 2) {
+        const std::uint32_t first = word_of(seed, stream, n), next = word_of(seed, stream, n + 1);
+        EXPECT_EQ(words.next_uint32(), first) << n;
+        EXPECT_EQ(words.next_uint32(), next) << n;
+        const double u = static_cast<double>((std::uint64_t{first} << 32 | next) >> 11) * 0x1p-53;
+        EXPECT_EQ(uniform.uniform(), u) << n;
+        EXPECT_EQ(scaled.uniform(-3.0, 5.0), -3.0 + 8.0 * u) << n;
+      }
+    }
+  }
+}
+
+TEST(RandomStream, DrawsAgainWhatItCannotUse) {
+  RandomStream random(12, 3), normals(12, 3);
+  std::uint64_t at = 0;
+  const auto next = [&] {
+    const std::uint64_t first = word_of(12, 3, at++);
+    return first << 32 | word_of(12, 3, at++);
+  };
+  for (const std::uint64_t bound :
+       {std::uint64_t{10}, (std::uint64_t{1} << 63) + 1, ~std::uint64_t{0}, std::uint64_t{3} << 62,
+        std::uint64_t{1}, std::uint64_t{1000}}) {
+    for (int n = 0; n < 8; ++n) {
+      std::uint64_t word = next();
+      while (word < (0 - bound) % bound) word = next();
+      EXPECT_EQ(random.below(bound), word % bound) << bound;
+    }
+  }
+  at = 0;
+  const auto side = [&] { return -1.0 + 2.0 * (static_cast<double>(next() >> 11) * 0x1p-53); };
+  for (int n = 0; n < 50; ++n) {
+    double u = side(), v = side();
+    while (u * u + v * v >= 1.0) u = side(), v = side();
+    const double s = u * u + v * v;
+    EXPECT_EQ(normals.normal(), u * std::sqrt(-2.0 * portable_log(s) / s)) << n;
+  }
+}
+
+TEST(DropoutMask, ComparesWordsOfPhilox) {
+  for (const double rate : {0.0, 0.25, 0.5, 0.8125, 1.0}) {
+    for (const DropoutKey& key : {DropoutKey{5, 7}, DropoutKey{std::uint64_t{1} << 60, 1}}) {
+      const DropoutRow row{3, 11, 1000};
+      const std::uint64_t words = mixed(key.seed) ^ mixed(mixed(key.call));
+      const std::vector<double> found = mask(key, row, rate, 27);
+      for (std::uint32_t unit = 0; unit < 27; ++unit) {
+        const std::uint32_t word =
+            philox({unit / 4, row.row, row.time, row.layer}, {low(words), high(words)})[unit % 4];
+        const bool dropped = static_cast<double>(word) < rate * 0x1p32;
+        EXPECT_EQ(found[unit], dropped ? 0.0 : 1.0 / (1.0 - rate)) << unit;
+      }
+    }
+  }
+  for (int of = 0; of <= static_cast<int>(MaskOf::kZoneoutCell); ++of) {
+    const DropoutKey key = key_of({5, 7, 2, 9}, static_cast<MaskOf>(of));
+    EXPECT_EQ(key.seed, 5 + static_cast<std::uint64_t>(of) * 0x9E3779B97F4A7C15u);
+    EXPECT_EQ(key.call, 7U);
+    EXPECT_EQ(key.first_row, 2);
+    EXPECT_EQ(key.whole_batch, 9);
+  }
+}
+
+TEST(PartRows, AreNumberedAsInTheWhole) {
+  const auto numbers = [](const counter::PartRows& part) {
+    std::vector<std::int64_t> all;
+    for (std::int64_t row = 0; row < 7; ++row) all.push_back(part.number(row));
+    return all;
+  };
+  using Numbers = std::vector<std::int64_t>;
+  EXPECT_EQ(numbers({}), (Numbers{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(numbers({.group = 2, .stride = 5, .first = 1}), (Numbers{1, 2, 6, 7, 11, 12, 16}));
+  EXPECT_EQ(numbers({.group = 3, .stride = 10, .first = 4}), (Numbers{4, 5, 6, 14, 15, 16, 24}));
+}
+
 /// |found - exact| in units of the last place of exact.
 double ulps(double found, long double exact) {
   const double near = std::abs(static_cast<double>(exact));
@@ -192,6 +289,115 @@ TEST(PortableExp, IsWithinOneUlp) {
   EXPECT_EQ(portable_exp(-HUGE_VAL), 0.0);
   EXPECT_EQ(portable_exp(HUGE_VAL), HUGE_VAL);
   EXPECT_TRUE(std::isnan(portable_exp(std::nan(""))));
+}
+
+const auto kSplit = [](double x, int* exponent) { return std::frexp(x, exponent); };
+const auto kScaled = [](double x, int exponent) { return std::ldexp(x, exponent); };
+
+// Every pair of numbers of which C's pow says something of its own.
+TEST(PowerOf, HasTheSpecialCasesOfPow) {
+  const double infinity = HUGE_VAL, large = 0x1p53, tiny = 5e-324;
+  std::vector<double> all{0.0,    0.5,   1.0,       1.5,           2.0,           3.0,
+                          4.0,    5.0,   large - 1, large,         large + 2,     0x1p64,
+                          0x1p70, 1e300, tiny,      1.0 + 0x1p-52, 1.0 - 0x1p-53, infinity};
+  const std::size_t count = all.size();
+  for (std::size_t i = 0; i < count; ++i) all.push_back(-all[i]);
+  all.push_back(std::nan(""));
+  for (const double x : all) {
+    for (const double y : all) {
+      const double found = power_of(x, y, kSplit, kScaled), expected = std::pow(x, y);
+      if (std::isnan(expected)) {
+        EXPECT_TRUE(std::isnan(found)) << x << " " << y;
+        continue;
+      }
+      EXPECT_EQ(std::signbit(found), std::signbit(expected)) << x << " " << y;
+      if (expected == 0.0 || std::isinf(expected)) {
+        EXPECT_EQ(found, expected) << x << " " << y;
+      } else {
+        EXPECT_LE(ulps(found, std::pow(static_cast<long double>(x), y)), 2.0) << x << " " << y;
+      }
+    }
+  }
+}
+
+TEST(PowerOf, IsWithinTwoUlp) {
+  RandomStream random(6);
+  for (int n = 0; n < 100000; ++n) {
+    const int kind = n % 4;
+    const double x = kind == 0   ? random.uniform(0.0, 2.0)
+                     : kind == 1 ? std::ldexp(random.uniform(0.5, 1.0), n % 2000 - 1000)
+                     : kind == 2 ? random.uniform(0.999, 1.001)
+                                 : random.uniform(-9.0, 0.0);
+    const double y = kind == 1   ? random.uniform(-1.0, 1.0)
+                     : kind == 2 ? random.uniform(-6e5, 6e5)
+                     : kind == 3 ? std::floor(random.uniform(-300.0, 300.0))
+                                 : random.uniform(-700.0, 700.0);
+    const long double exact = std::pow(static_cast<long double>(x), static_cast<long double>(y));
+    if (std::abs(exact) > 1e308L || std::abs(exact) < 3e-308L) continue;
+    const double found = power_of(x, y, kSplit, kScaled);
+    ASSERT_LE(ulps(found, exact), 2.0) << x << " " << y;
+    ASSERT_EQ(found < 0.0, exact < 0.0L) << x << " " << y;
+  }
+}
+
+TEST(SoftplusOf, IsWithinTwoUlp) {
+  RandomStream random(7);
+  for (int n = 0; n < 100000; ++n) {
+    const double width = n % 3 == 0 ? 1.0 : n % 3 == 1 ? 40.0 : 700.0;
+    const double x = random.uniform(-width, width);
+    const long double exact = std::log1p(std::exp(static_cast<long double>(x)));
+    ASSERT_LE(ulps(softplus_of(x, kSplit, kScaled), exact), 2.0) << x;
+  }
+  EXPECT_EQ(softplus_of(HUGE_VAL, kSplit, kScaled), HUGE_VAL);
+  EXPECT_EQ(softplus_of(-HUGE_VAL, kSplit, kScaled), 0.0);
+  EXPECT_EQ(softplus_of(-745.0, kSplit, kScaled), 5e-324);
+  EXPECT_EQ(softplus_of(710.0, kSplit, kScaled), 710.0);
+  EXPECT_TRUE(std::isnan(softplus_of(std::nan(""), kSplit, kScaled)));
+}
+
+TEST(ExpOfPair, TakesBothParts) {
+  for (const double x : {-700.5, -1.25, 0.0, 0.75, 30.0, 708.5}) {
+    for (const double part : {-1e-17, 0.0, 3e-16}) {
+      const double rest = part * std::max(1.0, std::abs(x));
+      const long double exact = std::exp(static_cast<long double>(x) + rest);
+      EXPECT_LE(ulps(exp_of_pair({x, rest}, kScaled), exact), 1.0) << x << " " << rest;
+    }
+  }
+  EXPECT_EQ(exp_of_pair({709.9, 0.0}, kScaled), HUGE_VAL);
+  EXPECT_EQ(exp_of_pair({709.79, 0.0}, kScaled), HUGE_VAL);
+  EXPECT_EQ(exp_of_pair({-745.3, 0.0}, kScaled), 0.0);
+}
+
+// What a sum or product of two numbers loses is the low part.
+TEST(DoublePairs, AreExact) {
+  RandomStream random(8);
+  for (int n = 0; n < 20000; ++n) {
+    const double a = std::ldexp(random.uniform(-1.0, 1.0), n % 60 - 30),
+                 b = random.uniform(-9.0, 9.0);
+    const DoublePair sum = exact_sum(a, b), product = exact_product(a, b);
+    ASSERT_EQ(sum.high, a + b);
+    ASSERT_EQ(static_cast<long double>(sum.high) + sum.low, static_cast<long double>(a) + b);
+    ASSERT_EQ(product.high, a * b);
+    ASSERT_EQ(product.low, std::fma(a, b, -product.high)) << a << " " << b;
+    int exponent = 0;
+    const double m = std::frexp(std::abs(a), &exponent);
+    const long double exact = std::log(std::abs(static_cast<long double>(a)));
+    const DoublePair log = log_pair(m, exponent);
+    const long double error = static_cast<long double>(log.high) + log.low - exact;
+    ASSERT_LE(std::abs(error), 0x1p-62L * std::abs(exact)) << a;
+  }
+}
+
+TEST(WholeNumbers, OddAndEven) {
+  for (const double y : {0.0, 1.0, 2.0, 3.0, 0x1p52 + 1, 0x1p53 - 1, 0x1p53, 0x1p53 + 2, 1e300}) {
+    for (const double sign : {1.0, -1.0}) {
+      EXPECT_TRUE(is_whole(sign * y)) << y;
+      EXPECT_EQ(is_odd(sign * y), std::fmod(y, 2.0) == 1.0) << y;
+    }
+  }
+  for (const double y : {0.5, 1.5, 0x1p51 + 0.5, 1e-300}) {
+    EXPECT_FALSE(is_whole(y) || is_whole(-y) || is_odd(y)) << y;
+  }
 }
 
 TEST(PortableLog, IsWithinOneUlp) {

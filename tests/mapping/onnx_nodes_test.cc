@@ -133,6 +133,7 @@ TEST(OnnxNodes, AttributesThatAreRefused) {
     expect_note(model_of(op, std::move(attributes), dirs), part);
   };
   refused("LSTM", {{"slope", 1.0f}}, "the attribute slope is not known");
+  refused("LSTM", {{"clip", 1.0f}, {"slope", 1.0f}}, "the attribute slope is not known");
   refused("LSTM", {{"direction", std::string("reverse")}}, "the direction is reverse, expected");
   refused("LSTM", {{"direction", std::string("up")}}, "the direction is 'up', expected forward");
   for (const float clip : {0.0f, -1.0f, INFINITY, NAN}) {

@@ -58,6 +58,38 @@ void use_memory() {
   if (std::filesystem::is_directory("/dev/shm", ignored)) ::setenv("TMPDIR", "/dev/shm", 1);
 }
 
+struct FormatRow {
+  ModelFormat format;
+  const char* name;
+  std::vector<const char*> endings;
+  bool layers;
+};
+
+TEST(Formats, NamesEndingsAndWhichHoldWholeModels) {
+  const FormatRow rows[] = {
+      {ModelFormat::kOpenrnn, "openrnn", {".openrnn"}, true},
+      {ModelFormat::kSafetensors, "safetensors", {".safetensors"}, false},
+      {ModelFormat::kTorch, "torch", {".pt", ".pth", ".bin", ".ckpt"}, false},
+      {ModelFormat::kOnnx, "onnx", {".onnx"}, false},
+      {ModelFormat::kKeras, "keras", {".keras"}, true},
+      {ModelFormat::kKerasWeights, "keras_weights", {".weights.h5"}, false},
+      {ModelFormat::kKerasH5, "keras_h5", {".h5", ".hdf5"}, true},
+      {ModelFormat::kTensorflow, "tensorflow", {".index"}, false},
+      {ModelFormat::kRtneural, "rtneural", {".json"}, true},
+      {ModelFormat::kNam, "nam", {".nam"}, true},
+      {ModelFormat::kNpz, "npz", {".npz"}, false},
+  };
+  for (const FormatRow& row : rows) {
+    EXPECT_EQ(to_string(row.format), row.name);
+    EXPECT_EQ(parse_model_format(row.name), row.format) << row.name;
+    EXPECT_EQ(holds_layers(row.format), row.layers) << row.name;
+    for (const char* ending : row.endings) {
+      EXPECT_EQ(model_format_of(std::string("a.b/c.") + "d" + ending), row.format) << ending;
+      EXPECT_EQ(model_format_of(ending), row.format) << ending;
+    }
+  }
+}
+
 class Pairs : public testing::TestWithParam<RnnSpec> {
  protected:
   MappedModel loaded(const MappedModel& model, const Kind& kind, const TempFolder& folder) {

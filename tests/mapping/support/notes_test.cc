@@ -80,6 +80,11 @@ TEST(NotesOfTensors, OfPyTorch) {
   EXPECT_EQ(
       note_of({{"a.weight_ih_l0", {12, 2}}, {"a.weight_hh_l0", {10, 3}}}),
       why("a.weight_hh_l0", "weight_hh has shape [10, 3], expected 1, 3 or 4 gates of 3 rows"));
+  for (const std::int64_t rows : {6, 15, 10, 1}) {
+    EXPECT_EQ(note_of({{"a.weight_ih_l0", {rows, 2}}, {"a.weight_hh_l0", {rows, 3}}}),
+              why("a.weight_hh_l0", message("weight_hh has shape [", rows,
+                                            ", 3], expected 1, 3 or ", "4 gates of 3 rows")));
+  }
   EXPECT_EQ(note_of({{"weight_ih", {12, 2}, DType::kInt64}, {"weight_hh", {12, 3}, DType::kInt64}}),
             why("weight_hh", "weight_ih is int64, expected floating point"));
   EXPECT_EQ(note_of({{"a.weight_ih_l0", {12, 2}}}),

@@ -3,6 +3,8 @@
 #include <openrnn/mapping_onnx.h>
 
 #include <cmath>
+#include <functional>
+#include <map>
 
 #include "base/message.h"
 #include "formats/temp_folder.h"
@@ -37,6 +39,10 @@ void put(OnnxModel* model, const std::string& name, Array values) {
   std::erase_if(model->graph.initializers,
                 [&](const OnnxTensor& tensor) { return tensor.name == name; });
   model->graph.initializers.push_back(OnnxTensor::of(name, std::move(values)));
+}
+
+Array numbers(std::vector<std::int64_t> values) {
+  return Array::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
 }
 
 Notes notes_of(const OnnxModel& model) { return networks_from_onnx(model).notes; }
@@ -125,6 +131,284 @@ TEST(OnnxRest, GraphsInGraphs) {
   ASSERT_EQ(mapped.networks.size(), 1U) << (mapped.notes.empty() ? "" : mapped.notes[0]);
   EXPECT_EQ(mapped.networks[0].name, "z.then_branch.w.else_branch.n");
   EXPECT_EQ(mapped.networks[0].tensors, (Names{"R", "z.then_branch.w.else_branch.W"}));
+}
+
+// Layers are joined by what they take, wherever others stand between them.
+TEST(OnnxRest, StacksThatStandBetweenEachOther) {
+  MappedModel given;
+  const RnnSpec gru{.mode = RnnMode::kGru, .num_layers = 3, .num_units = 3, .input_size = 2};
+  RnnSpec lstm{.num_layers = 2, .num_units = 3, .input_size = 2};
+  lstm.direction = Direction::kBidirectional;
+  given.networks = {network_of(gru, "a", 1), network_of(gru, "b", 2), network_of(lstm, "c", 3)};
+  OnnxModel model = onnx_from_networks(given);
+  // Those of a, b and c by turns, each in its order.
+  std::map<std::string, std::vector<OnnxNode>> of;
+  for (const OnnxNode& node : model.graph.nodes) of[node.name.substr(0, 1)].push_back(node);
+  ASSERT_EQ(of.size(), 3U);
+  const std::size_t count = model.graph.nodes.size();
+  model.graph.nodes.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    for (auto& [name, nodes] : of) {
+      if (i < nodes.size()) model.graph.nodes.push_back(nodes[i]);
+    }
+  }
+  ASSERT_EQ(model.graph.nodes.size(), count);
+  const MappedModel mapped = networks_from_onnx(model);
+  EXPECT_EQ(mapped.notes, Notes());
+  ASSERT_EQ(mapped.networks.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(mapped.networks[i].name, given.networks[i].name);
+    EXPECT_EQ(mapped.networks[i].spec, given.networks[i].spec);
+    EXPECT_TRUE(same_bytes(mapped.networks[i].params, given.networks[i].params));
+  }
+}
+
+// Two layers upon one: each takes what the other takes, so none of them is a stack with it.
+TEST(OnnxRest, TwoLayersUponOne) {
+  MappedModel given;
+  given.networks = {
+      network_of({.mode = RnnMode::kGru, .num_layers = 2, .num_units = 3, .input_size = 2}, "a")};
+  OnnxModel model = onnx_from_networks(given);
+  OnnxNode again;
+  for (const OnnxNode& node : model.graph.nodes) {
+    if (node.name == "a/layer_1") again = node;
+  }
+  again.name = "other";
+  again.outputs = {"other_y"};
+  model.graph.nodes.push_back(again);
+  const MappedModel mapped = networks_from_onnx(model);
+  Names names;
+  for (const MappedNetwork& network : mapped.networks) names.push_back(network.name);
+  EXPECT_EQ(names, (Names{"a", "a/layer_1", "other"}));
+}
+
+// Two layers as we export them, changed; as networks of that many layers.
+Names networks_after(Direction direction, const std::function<void(OnnxModel*)>& change) {
+  MappedModel given;
+  given.networks = {network_of({.mode = RnnMode::kGru,
+                                .num_layers = 2,
+                                .num_units = 3,
+                                .input_size = 2,
+                                .direction = direction},
+                               "e")};
+  OnnxModel model = onnx_from_networks(given);
+  change(&model);
+  const MappedModel mapped = networks_from_onnx(model);
+  Names found = mapped.notes;
+  for (const MappedNetwork& network : mapped.networks) {
+    std::string tensors;
+    for (const std::string& name : network.tensors) tensors += " " + name;
+    found.push_back(network.name + tensors);
+  }
+  return found;
+}
+
+OnnxNode& node_called(OnnxModel* model, const std::string& name) {
+  return *std::ranges::find(model->graph.nodes, name, &OnnxNode::name);
+}
+
+TEST(OnnxRest, WhatIsBetweenTwoLayersOfANetwork) {
+  const std::string first = " e/layer_0/B e/layer_0/R e/layer_0/W",
+                    second = " e/layer_1/B e/layer_1/R e/layer_1/W";
+  const Names one{"e" + first + second}, two{"e" + first, "e/layer_1" + second};
+  const Direction forward = Direction::kUnidirectional, both = Direction::kBidirectional;
+  EXPECT_EQ(networks_after(forward, [](OnnxModel*) {}), one);
+  EXPECT_EQ(networks_after(both, [](OnnxModel*) {}), one);
+  // The axis that goes is that of the directions, and a constant.
+  for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{0}, {2}, {1, 1}, {}}) {
+    EXPECT_EQ(networks_after(
+                  forward, [&](OnnxModel* model) { put(model, "e/layer_0/axes", numbers(axes)); }),
+              two)
+        << to_string(axes);
+  }
+  for (const Direction direction : {forward, both}) {
+    EXPECT_EQ(networks_after(direction,
+                             [&](OnnxModel* model) {
+                               const char* name = direction == both ? "e/layer_0/joined/Reshape"
+                                                                    : "e/layer_0/joined/Squeeze";
+                               node_called(model, name).inputs[1] = "computed";
+                             }),
+              two);
+    // A value that another node takes, in whichever place.
+    EXPECT_EQ(
+        networks_after(
+            direction,
+            [&](OnnxModel* model) {
+              model->graph.nodes.push_back(node_of("Add", {"e/x", "e/layer_0/joined"}, {"sum"}));
+            }),
+        two);
+  }
+  // Of two directions no axis can go.
+  EXPECT_EQ(networks_after(both,
+                           [&](OnnxModel* model) {
+                             put(model, "one", numbers({1}));
+                             OnnxNode& joined = node_called(model, "e/layer_0/joined/Reshape");
+                             joined.op_type = "Squeeze";
+                             joined.inputs = {"e/layer_0/Y", "one"};
+                             std::erase_if(model->graph.nodes, [](const OnnxNode& node) {
+                               return node.outputs[0] == "e/layer_0/transposed";
+                             });
+                           }),
+            two);
+  for (const char* layer : {"e/layer_0", "e/layer_1"}) {
+    EXPECT_EQ(networks_after(
+                  forward,
+                  [&](OnnxModel* model) {
+                    node_called(model, layer).attributes.push_back({"layout", std::int64_t{1}});
+                  }),
+              two)
+        << layer;
+  }
+}
+
+// ---- Constants that are computed ---------------------------------------------------------------
+
+// The network of W and R as these nodes make W.
+MappedModel with_made_w(const std::vector<OnnxNode>& nodes,
+                        const std::vector<std::pair<std::string, Array>>& tensors) {
+  OnnxModel model = lstm_model();
+  std::erase_if(model.graph.initializers, [](const OnnxTensor& one) { return one.name == "W"; });
+  for (const auto& [name, values] : tensors) put(&model, name, values);
+  model.graph.nodes.insert(model.graph.nodes.begin(), nodes.begin(), nodes.end());
+  return networks_from_onnx(model);
+}
+
+// Each of these makes the same W out of constants.
+TEST(OnnxRest, ConstantsBehindMoves) {
+  const Array w = values_of(DType::kFloat32, {1, 12, 2}, 1);
+  const MappedNetwork plain = networks_from_onnx(lstm_model()).networks.at(0);
+  Array twice(DType::kFloat32, {2, 12, 2}), turned(DType::kFloat32, {2, 12, 1});
+  for (std::size_t i = 0; i < 24; ++i) {
+    twice.as<float>()[24 + i] = w.as<float>()[i];
+    turned.as<float>()[i % 2 * 12 + i / 2] = w.as<float>()[i];
+  }
+  const auto value = std::make_shared<const OnnxTensor>(OnnxTensor::of("", w));
+  struct Case {
+    std::vector<OnnxNode> nodes;
+    std::vector<std::pair<std::string, Array>> tensors;
+    Names used;
+  };
+  const Case cases[] = {
+      // With an input in between that is left out.
+      {{node_of("Slice", {"t", "s", "e", "", "p"}, {"W"})},
+       {{"t", twice}, {"s", numbers({1})}, {"e", numbers({2})}, {"p", numbers({1})}},
+       {"R", "e", "p", "s", "t"}},
+      // The second of two outputs, the first of which has no name.
+      {{node_of("Split", {"t"}, {"", "W"}, {{"axis", std::int64_t{0}}})},
+       {{"t", twice}},
+       {"R", "t"}},
+      {{node_of("Transpose", {"t"}, {"W"}, {{"perm", std::vector<std::int64_t>{2, 1, 0}}})},
+       {{"t", turned}},
+       {"R", "t"}},
+      {{node_of("Constant", {}, {"k"}, {{"value", value}}), node_of("Identity", {"k"}, {"W"})},
+       {},
+       {"R", "k"}},
+      {{node_of("Shape", {"t"}, {"n"}), node_of("Reshape", {"f", "n"}, {"W"})},
+       {{"t", w}, {"f", Array(w).reshaped({24})}},
+       {"R", "f", "t"}},
+      {{node_of("Squeeze", {"t", "a"}, {"m"}), node_of("Unsqueeze", {"m", "a"}, {"W"})},
+       {{"t", w}, {"a", numbers({0})}},
+       {"R", "a", "t"}},
+      {{node_of("Cast", {"t"}, {"W"}, {{"to", std::int64_t{1}}})},
+       {{"t", cast(w.view(), DType::kFloat64)}},
+       {"R", "t"}},
+      {{node_of("Gather", {"t", "i"}, {"W"})},
+       {{"t", twice}, {"i", numbers({-1})}},
+       {"R", "i", "t"}},
+  };
+  for (const Case& one : cases) {
+    const MappedModel mapped = with_made_w(one.nodes, one.tensors);
+    const std::string& op = one.nodes[0].op_type;
+    EXPECT_EQ(mapped.notes, Notes()) << op;
+    ASSERT_EQ(mapped.networks.size(), 1U) << op;
+    EXPECT_TRUE(same_bytes(mapped.networks[0].params, plain.params)) << op;
+    EXPECT_EQ(mapped.networks[0].tensors, one.used) << op;
+  }
+}
+
+TEST(OnnxRest, ConstantsThatAreNone) {
+  const Array w = values_of(DType::kFloat32, {1, 12, 2}, 1);
+  const Notes computed{
+      "[onnx] node 'n' (LSTM): W is computed when the model runs, expected "
+      "constants"};
+  // Of an input, of an operator that is none of the moves, of another domain, of nothing.
+  EXPECT_EQ(with_made_w({node_of("Identity", {"x"}, {"W"})}, {}).notes, computed);
+  EXPECT_EQ(with_made_w({node_of("Neg", {"t"}, {"W"})}, {{"t", w}}).notes, computed);
+  OnnxNode other = node_of("Identity", {"t"}, {"W"});
+  other.domain = "d";
+  EXPECT_EQ(with_made_w({other}, {{"t", w}}).notes, computed);
+  EXPECT_EQ(with_made_w({node_of("Concat", {"t", "x"}, {"W"})}, {{"t", w}}).notes, computed);
+  EXPECT_EQ(with_made_w({}, {}).notes, computed);
+  // Two nodes that take each other's outputs.
+  EXPECT_EQ(
+      with_made_w({node_of("Identity", {"b"}, {"W"}), node_of("Identity", {"W"}, {"b"})}, {}).notes,
+      computed);
+  // What a move says of what does not fit.
+  EXPECT_EQ(
+      with_made_w({node_of("Squeeze", {"t", "a"}, {"W"})}, {{"t", w}, {"a", numbers({1})}}).notes,
+      Notes{"[onnx] node 'n' (Squeeze): axis 1 has size 12"});
+  EXPECT_EQ(with_made_w({node_of("Slice", {"t"}, {"W"})}, {{"t", w}}).notes,
+            Notes{"[onnx] node 'n' (Slice): there are no starts, expected them"});
+  EXPECT_EQ(
+      with_made_w({node_of("Reshape", {"t", "a"}, {"W"})}, {{"t", w}, {"a", numbers({5})}}).notes,
+      Notes{"[onnx] node 'n' (LSTM): [reshaped] shape is [5], expected 24 elements as in "
+            "[1, 12, 2]"});
+}
+
+// What moves may take grows with the constants, wherever these are.
+TEST(OnnxRest, LargeConstantsBehindSeveralMoves) {
+  const Array w(DType::kFloat32, {1, 12, 120000});
+  const auto value = std::make_shared<const OnnxTensor>(OnnxTensor::of("", w));
+  const std::vector<OnnxNode> moves{
+      node_of("Identity", {"t"}, {"a"}), node_of("Identity", {"a"}, {"b"}),
+      node_of("Identity", {"b"}, {"c"}), node_of("Identity", {"c"}, {"W"})};
+  std::vector<OnnxNode> nodes{node_of("Constant", {}, {"t"}, {{"value", value}})};
+  nodes.insert(nodes.end(), moves.begin(), moves.end());
+  EXPECT_EQ(with_made_w(moves, {{"t", w}}).notes, Notes());
+  EXPECT_EQ(with_made_w(nodes, {}).notes, Notes());
+  OnnxModel inner = lstm_model();
+  put(&inner, "t", w);
+  std::erase_if(inner.graph.initializers, [](const OnnxTensor& one) { return one.name == "W"; });
+  inner.graph.nodes.insert(inner.graph.nodes.begin(), moves.begin(), moves.end());
+  OnnxModel outer;
+  outer.graph.nodes = {node_of("If", {"c"}, {"z"},
+                               {{"then_branch", std::make_shared<const OnnxGraph>(inner.graph)}})};
+  const MappedModel mapped = networks_from_onnx(outer);
+  EXPECT_EQ(mapped.notes, Notes());
+  EXPECT_EQ(mapped.networks.size(), 1U);
+}
+
+// Of a file: weights of no network are named, numbers by which nodes move elements are none.
+TEST(OnnxRest, TensorsOfNoNetwork) {
+  const auto names_of = [](const OnnxModel& model) {
+    const formats::TempFolder folder;
+    write_onnx(folder / "m.onnx", model);
+    const MappedModel mapped = load_networks(folder / "m.onnx");
+    EXPECT_EQ(mapped.notes, Notes());
+    return mapped.not_understood;
+  };
+  MappedModel given;
+  for (const char* name : {"a", "b"}) {
+    given.networks.push_back(network_of({.num_layers = 2, .num_units = 3, .input_size = 2}, name));
+    given.networks.back().initial_h = values_of(DType::kFloat32, {2, 3}, 4);
+  }
+  OnnxModel model = onnx_from_networks(given);
+  EXPECT_EQ(names_of(model), Names());
+  EXPECT_EQ(names_of(onnx_from_networks(given, {.lengths = true, .states = true})), Names());
+  put(&model, "table", values_of(DType::kFloat32, {4, 3}, 5));
+  put(&model, "offset", values_of(DType::kFloat32, {3}, 6));
+  put(&model, "sizes", numbers({2, 6}));
+  put(&model, "half", numbers({2}));
+  put(&model, "other_half", numbers({6}));
+  model.graph.nodes.push_back(node_of("Reshape", {"table", "sizes"}, {"moved"}));
+  model.graph.nodes.push_back(
+      node_of("Concat", {"half", "other_half"}, {"joined"}, {{"axis", std::int64_t{0}}}));
+  model.graph.nodes.push_back(node_of("Reshape", {"moved", "joined"}, {"again"}));
+  // A sum, and one taken twice between gates, is no product.
+  model.graph.nodes.push_back(node_of("Add", {"again", "offset"}, {"sum"}));
+  model.graph.nodes.push_back(node_of("Add", {"sum", "offset"}, {"sums"}));
+  model.graph.nodes.push_back(node_of("Tanh", {"sums"}, {"gate"}));
+  EXPECT_EQ(names_of(model), (Names{"table", "offset"}));
 }
 
 TEST(OnnxRest, WhatAnExportSaysOfItself) {

@@ -5,6 +5,7 @@
 #include "formats/temp_folder.h"
 #include "mapping/networks.h"
 #include "mapping/support/biases.h"
+#include "openrnn/saveables.h"
 #include "support/expect_error.h"
 
 namespace openrnn {
@@ -77,6 +78,99 @@ TEST(OpaqueBuffers, AreReadWithTheirSlots) {
             Names{"'a/opaque_kernel' was read as an opaque buffer, with the layout of cuDNN"});
   EXPECT_EQ(loaded(folder, {{"opaque_kernel", buffer()}}, {.network = kSpec}).networks.at(0).name,
             "");
+}
+
+struct BesideCells {
+  const char* what;
+  RnnSpec spec;
+  bool taken = false;
+  /// In place of that of the spec.
+  const char* cell = "";
+  DType of_buffer = DType::kFloat32;
+};
+
+// The tensors of the cells that say what the buffer says, and the buffer.
+std::vector<Tensor> with_buffer(const BesideCells& one, std::uint64_t seed = 1) {
+  const TfCanonicalFormat format(one.spec);
+  const Array params = values_of(one.spec.dtype, {params_size(one.spec)}, seed);
+  std::vector<Array> values = format.from_opaque("test", params.view());
+  std::vector<Tensor> tensors{{"x/opaque_kernel", cast(params.view(), one.of_buffer)}};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::string name = format.tensors()[i].name;
+    const std::string own(tf_cell_name(one.spec));
+    if (*one.cell) name.replace(name.find(own), own.size(), one.cell);
+    tensors.push_back({"a/" + name, std::move(values[i])});
+  }
+  return tensors;
+}
+
+// cuDNN has two biases and nothing beside them: a buffer is that of cells that it could have.
+TEST(OpaqueBuffers, BesideCellsOfEachClass) {
+  const RnnSpec lstm = kSpec;
+  RnnSpec gru = kSpec, before = kSpec, tanh = kSpec, relu = kSpec, wide = kSpec;
+  gru.mode = before.mode = RnnMode::kGru;
+  before.reset_after = false;
+  tanh.mode = RnnMode::kRnnTanh;
+  relu.mode = RnnMode::kRnnRelu;
+  wide.dtype = DType::kFloat64;
+  const BesideCells cases[] = {{"lstm", lstm, true},
+                               {"gru", gru, true},
+                               {"tanh", tanh, true},
+                               {"relu", relu, true},
+                               {"float64", wide, true, "", DType::kFloat64},
+                               {"forget_bias", lstm, false, "lstm_cell"},
+                               {"reset before", before},
+                               {"narrow", wide},
+                               {"wide", lstm, false, "", DType::kFloat64}};
+  for (const BesideCells& one : cases) {
+    const TempFolder folder;
+    const std::vector<Tensor> tensors = with_buffer(one);
+    MappingHints hints{.forget_bias = 1.0};
+    if (one.spec.num_gates() == 1) hints.mode = one.spec.mode;
+    const MappedModel model = loaded(folder, tensors, hints);
+    ASSERT_EQ(model.networks.size(), 1U) << one.what;
+    const MappedNetwork& network = model.networks[0];
+    EXPECT_EQ(same_bytes(network.params, tensors[0].values), one.taken) << one.what;
+    EXPECT_EQ(network.tensors.size(), tensors.size() - (one.taken ? 0 : 1)) << one.what;
+    EXPECT_EQ(network.tensors.back() == "x/opaque_kernel", one.taken) << one.what;
+    if (one.taken) {
+      EXPECT_EQ(network.spec, one.spec) << one.what << describe(network.spec);
+    }
+    EXPECT_EQ(model.notes,
+              one.taken ? Names()
+                        : Names{"'x/opaque_kernel' is an opaque buffer, whose network the file "
+                                "does not say, expected the hint network"})
+        << one.what;
+    EXPECT_EQ(model.not_understood, one.taken ? Names() : Names{"x/opaque_kernel"}) << one.what;
+  }
+}
+
+// A cell of Keras has kernels of its own; and of two networks that say the same none is taken,
+// whatever a third one says.
+TEST(OpaqueBuffers, BesideCellsThatAreNone) {
+  const TempFolder folder;
+  const Array kernel = values_of(DType::kFloat32, {2, 12}, 2),
+              recurrent = values_of(DType::kFloat32, {3, 12}, 3),
+              bias = values_of(DType::kFloat32, {12}, 4);
+  const MappedModel keras = loaded(folder, {{"x/opaque_kernel", buffer()},
+                                            {"k/kernel", kernel},
+                                            {"k/recurrent_kernel", recurrent},
+                                            {"k/bias", bias}});
+  EXPECT_EQ(keras.networks.at(0).tensors.size(), 3U);
+  EXPECT_EQ(keras.notes, Names{"'x/opaque_kernel' is an opaque buffer, whose network the file does "
+                               "not say, expected the hint network"});
+  std::vector<Tensor> tensors = with_buffer({"one", kSpec}, 1);
+  const auto add = [&](const char* name, std::uint64_t seed) {
+    std::vector<Tensor> more = with_buffer({"more", kSpec}, seed);
+    more.erase(more.begin());
+    for (Tensor& one : more) tensors.push_back({name + one.name.substr(1), one.values});
+  };
+  add("b", 1);
+  add("c", 2);
+  const MappedModel several = loaded(folder, tensors);
+  EXPECT_EQ(several.networks.size(), 3U);
+  EXPECT_EQ(several.notes, Names());
+  EXPECT_EQ(several.not_understood, Names{"x/opaque_kernel"});
 }
 
 // The outputs of a layer may be several, by number.

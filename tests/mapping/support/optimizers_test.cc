@@ -245,6 +245,52 @@ TEST(TorchOptimizers, AStepIsANumberOfAnyDtype) {
   EXPECT_FALSE(step_of(Array(DType::kFloat32, {1})));
 }
 
+// Of PyTorch before 1.12, whose steps are no tensors; and what else is said of an optimizer.
+TEST(TorchOptimizers, StepsThatAreValues) {
+  using Values = std::map<std::string, PlainValue>;
+  const RnnSpec spec{.num_units = 2, .input_size = 1};
+  const MappedNetwork network = network_of(spec);
+  const std::vector<std::int64_t> all{0, 1, 2, 3};
+  const auto values_with = [&](const std::vector<PlainValue>& steps, DType slot) {
+    std::vector<NamedView> views;
+    std::vector<Array> kept;
+    std::vector<NamedValue> values{{"opt.param_groups.0.params", all}};
+    for (const TorchParameter& one : torch_parameters(spec)) {
+      views.push_back({"model." + one.name,
+                       {network.params.as<float>().data() + one.offset, spec.dtype, one.shape}});
+      kept.push_back(Array(slot, one.shape));
+    }
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const std::string place = "opt.state." + std::to_string(i);
+      views.push_back({place + ".exp_avg", kept[i].view()});
+      if (i < steps.size()) values.push_back({place + ".step", steps[i]});
+    }
+    const TempFolder folder;
+    write_npz(folder / "m", views, values);
+    const MappedModel model = load_networks(folder / "m");
+    EXPECT_EQ(model.networks.at(0).slots.size(), is_floating(slot) ? 1U : 0U);
+    Values found;
+    for (const NamedValue& value : model.values) {
+      if (!value.name.starts_with("opt.state.")) found.emplace(value.name, value.value);
+    }
+    EXPECT_EQ(found.at("opt.param_groups.0.params"), PlainValue(all));
+    found.erase("opt.param_groups.0.params");
+    return found;
+  };
+  const std::int64_t five = 5, six = 6;
+  const auto of = [](const PlainValue& value) { return std::vector<PlainValue>(4, value); };
+  // All parameters are in the first group, of which nothing is said.
+  EXPECT_EQ(values_with(of(five), DType::kFloat32), (Values{{"opt.step", five}}));
+  EXPECT_EQ(values_with(of(5.0), DType::kFloat32), (Values{{"opt.step", five}}));
+  EXPECT_EQ(values_with(of(2.5), DType::kFloat32), (Values{{"opt.step", 2.5}}));
+  EXPECT_EQ(values_with({five, five, 5.0, five}, DType::kFloat32), (Values{{"opt.step", five}}));
+  EXPECT_EQ(values_with({five, five, six, five}, DType::kFloat32), Values());
+  EXPECT_EQ(values_with({five, five, five}, DType::kFloat32), Values());
+  EXPECT_EQ(values_with(of(std::string("5")), DType::kFloat32), Values());
+  // Without a slot of the network nothing is.
+  EXPECT_EQ(values_with(of(five), DType::kInt32), Values());
+}
+
 TEST(TorchOptimizers, OfTwoDictionariesThatFitNoneIsTaken) {
   const std::vector<DType> slots(4, DType::kFloat32);
   const Array step = Array::of<float>({}, std::vector<float>{5});

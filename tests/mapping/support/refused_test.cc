@@ -318,7 +318,12 @@ TEST(Refused, WhatRtneuralCannotHold) {
   two.outputs = {{"d", 0}};
   two.layers[2].inputs = {{"x", 0}};
   two.layers[2].weights[0].values = values_of(DType::kFloat32, {3, 2}, 1);
-  refused(two, "the layer 'd' has inputs other than the layer before it");
+  const std::string inputs = "the layer 'd' has inputs other than the layer before it";
+  refused(two, inputs);
+  // The state of the layer before it, of which only the outputs go on.
+  MappedModel state = chain_of({rnn("r", {{"return_state", true}}), dense(5, 2)});
+  state.layers[2].inputs = {{"r", 1}};
+  refused(state, inputs);
 }
 
 TEST(Refused, WhatNamCannotHold) {
