@@ -39,7 +39,7 @@ class Calls : public ::testing::Test {
 };
 
 TEST_F(Calls, ADefaultNameIsTheLastPartOfItsScope) {
-  for (const std::string& around : {"a", "a/b", "a/b/c"}) {
+  for (const std::string& around : std::vector<std::string>{"a", "a/b", "a/b/c"}) {
     const VariableScope scope(around);
     Two first, second;
     first({x_});
@@ -53,7 +53,7 @@ TEST_F(Calls, ADefaultNameIsTheLastPartOfItsScope) {
 
 TEST_F(Calls, AScopeThatIsNamedLiesInTheOneAround) {
   const ReplayFunction same = [](const std::vector<Tensor>& in, const Replay&) { return in; };
-  for (const std::string& around : {"", "m", "m/n"}) {
+  for (const std::string& around : std::vector<std::string>{"", "m", "m/n"}) {
     const std::string prefix = around.empty() ? "" : around + "/";
     std::optional<VariableScope> scope;
     if (!around.empty()) scope.emplace(around);
