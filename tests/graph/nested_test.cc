@@ -207,5 +207,64 @@ TEST(Nested, APauseLastsAsLongAsTheOuterOne) {
   EXPECT_FALSE(tapes.any());
 }
 
+// Directions stand by their primals, whatever those before them have no part in.
+TEST(Nested, DirectionsBelongToTheirOwnPrimals) {
+  Tensors at, v;
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    at.push_back(random_tensor({3}, 1 + i));
+    v.push_back(random_tensor({3}, 11 + i));
+  }
+  // The first has no part in it, the second and the fourth a linear one.
+  const auto product = [](const Tensors& in) {
+    const Tensor curved = ops::multiply(ops::square(in[2]), in[4]);
+    return ops::reduce_sum(ops::add_n({curved, in[1], ops::scale(in[3], 2.0)}));
+  };
+  const Tensors found = hvp(product, at, v);
+  ASSERT_EQ(found.size(), 5U);
+  const Jvp moved = jvp(
+      [&](const Tensors& in) {
+        return Tensors{product(in), in[3], in[0]};
+      },
+      at, v);
+  ASSERT_EQ(moved.tangents.size(), 3U);
+  EXPECT_EQ(values_of(moved.tangents[1]), values_of(v[3]));
+  EXPECT_EQ(values_of(moved.tangents[2]), values_of(v[0]));
+  double slope = 0.0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto value = [i](const Tensor& tensor) { return values_of(tensor)[i]; };
+    const double a = value(at[2]), b = value(at[4]), to_a = value(v[2]), to_b = value(v[4]);
+    EXPECT_NEAR(value(found[2]), 2 * b * to_a + 2 * a * to_b, 1e-14);
+    EXPECT_NEAR(value(found[4]), 2 * a * to_a, 1e-14);
+    for (const std::size_t none : {0U, 1U, 3U}) EXPECT_EQ(value(found[none]), 0.0);
+    slope += 2 * a * b * to_a + a * a * to_b + value(v[1]) + 2 * value(v[3]);
+  }
+  EXPECT_NEAR(moved.tangents[0].item(), slope, 1e-13);
+}
+
+TEST(Nested, EveryArgumentIsCheckedByItsNumber) {
+  const Tensor x = random_tensor({3}, 1), y = random_tensor({2, 2}, 2);
+  const auto sum = [](const Tensors& in) { return ops::reduce_sum(in[0]); };
+  const auto same = [](const Tensors& in) { return in; };
+  const auto of_jvp = [&](const Tensors& primals, const Tensors& given) {
+    return message_of<ArgumentError>([&] { jvp(same, primals, given); });
+  };
+  const auto of_hvp = [&](const Tensors& primals, const Tensors& given) {
+    return message_of<ArgumentError>([&] { hvp(sum, primals, given); });
+  };
+  EXPECT_EQ(of_jvp({x, y}, {x, y, x}), "[jvp] 3 tangents, expected 2, one a primal");
+  EXPECT_EQ(of_hvp({x, y}, {x}), "[hvp] 1 vectors, expected 2, one a primal");
+  EXPECT_EQ(of_jvp({x, y}, {x, Tensor()}),
+            "[jvp] tangents[1] is empty, expected float64 of shape [2, 2] as its primal");
+  EXPECT_EQ(of_hvp({x, y}, {x, ops::cast(y, DType::kFloat32)}),
+            "[hvp] vectors[1] is float32 of shape [2, 2], expected float64 of shape [2, 2] as its "
+            "primal");
+  EXPECT_EQ(of_hvp({x, Tensor()}, {x, y}), "[hvp] primals[1] is empty, expected a floating tensor");
+  EXPECT_EQ(
+      message_of<ArgumentError>([&] { hvp([](const Tensors&) { return Tensor(); }, {x}, {x}); }),
+      "[hvp] the function returned nothing, expected one element");
+  const Tensor constant = hvp([](const Tensors&) { return random_tensor({}, 3); }, {x}, {x})[0];
+  EXPECT_EQ(values_of(constant), std::vector<double>(3, 0.0));
+}
+
 }  // namespace
 }  // namespace openrnn::testing

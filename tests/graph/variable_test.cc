@@ -205,5 +205,105 @@ TEST(Variable, IsRenamedInItsOwnGraphToANewName) {
   EXPECT_TRUE(graph.variable("v").same_as(again));
 }
 
+// As many elements are not enough, and nothing is changed by what is refused.
+TEST(Variable, EveryAssignmentRefusesAnotherShapeOfAsManyElements) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable v("v", array({2, 3}, 1));
+  const std::vector<double> before = values_of(v.read());
+  const std::uint64_t version = v.version();
+  for (const Shape& shape : {Shape{3, 2}, Shape{6}, Shape{1, 2, 3}, Shape{2, 3, 1}}) {
+    const Array host = array(shape, 2);
+    const auto value = [&] { return DeviceArray::from_host(v.device(), host.view()); };
+    const std::string rest = "] the value is float32 of shape " + to_string(shape) +
+                             ", expected float32 of shape [2, 3] as 'v'";
+    const std::vector<std::pair<std::string, std::function<void()>>> calls{{"assign", [&] { v.assign(host.view()); }},
+                                                                           {"assign", [&] { v.assign(value()); }},
+                                                                           {"assign_add", [&] { v.assign_add(host.view()); }},
+                                                                           {"assign_add", [&] { v.assign_add(value()); }},
+                                                                           {"assign_sub", [&] { v.assign_sub(host.view()); }},
+                                                                           {"assign_sub", [&] { v.assign_sub(value()); }}};
+    for (const auto& [name, call] : calls) {
+      EXPECT_EQ(message_of<ArgumentError>(call), "[" + name + rest);
+    }
+  }
+  EXPECT_EQ(values_of(v.read()), before);
+  EXPECT_EQ(v.version(), version);
+  EXPECT_EQ(v.shape(), (Shape{2, 3}));
+}
+
+TEST(Variable, EveryChangeRaisesItsVersionByOne) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable v("v", array({3}, 1));
+  EXPECT_EQ(v.version(), 1U);
+  v.assign(array({3}, 2).view());
+  EXPECT_EQ(v.version(), 2U);
+  v.assign(DeviceArray::from_host(v.device(), array({3}, 3).view()));
+  EXPECT_EQ(v.version(), 3U);
+  v.assign_add(array({3}, 4).view());
+  EXPECT_EQ(v.version(), 4U);
+  v.assign_sub(array({3}, 4).view());
+  EXPECT_EQ(v.version(), 5U);
+  v.update([](void*) {});
+  EXPECT_EQ(v.version(), 6U);
+  EXPECT_THROW(v.update([](void*) { throw StateError("mine"); }), StateError);
+  EXPECT_EQ(v.version(), 7U) << "one that throws may have written";
+  EXPECT_EQ(v.read().version(), 7U);
+}
+
+TEST(GetVariable, OptionsAreThoseOfTheNewVariable) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const Variable plain = get_variable("plain", {2});
+  EXPECT_TRUE(plain.trainable() && plain.made_trainable());
+  EXPECT_FALSE(plain.constraint());
+  EXPECT_EQ(plain.dtype(), DType::kFloat32);
+  EXPECT_TRUE(graph.regularization_losses().empty());
+  const VariableOptions options{.dtype = DType::kFloat64,
+                                .initializer = constant_initializer(1.5),
+                                .trainable = false,
+                                .regularizer = [](const Tensor& w) { return ops::reduce_sum(w); },
+                                .constraint = [](const Tensor& w) { return ops::scale(w, 2.0); }};
+  const Variable made = get_variable("made", {2, 3}, options);
+  EXPECT_FALSE(made.trainable() || made.made_trainable());
+  EXPECT_EQ(made.dtype(), DType::kFloat64);
+  EXPECT_EQ(values_of(made.read()), std::vector<double>(6, 1.5));
+  ASSERT_TRUE(made.constraint());
+  EXPECT_EQ(values_of(made.constraint()(made.read())), std::vector<double>(6, 3.0));
+  ASSERT_EQ(graph.regularization_losses().size(), 1U);
+  EXPECT_EQ(graph.regularization_losses()[0].item(), 9.0);
+  for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kUInt8, DType::kBool}) {
+    const Variable whole = get_variable(std::string(dtype_name(dtype)), {3}, {.dtype = dtype});
+    EXPECT_EQ(values_of(ops::cast(whole.read(), DType::kFloat64)), std::vector<double>(3, 0.0));
+  }
+  EXPECT_EQ(graph.variables().size(), 2U);
+}
+
+// The stream of a name is its hash (FNV-1a, 64 bits), so that files of numbers stay good.
+TEST(GetVariable, StreamsAreHashesOfFullNames) {
+  Graph graph;
+  const Graph::AsDefault scope(graph);
+  const auto expected = [](const std::string& name, std::uint64_t seed) {
+    std::uint64_t hash = 14695981039346656037U;
+    for (const char c : name) {
+      hash ^= static_cast<unsigned char>(c);
+      hash *= 1099511628211U;
+    }
+    Array values(DType::kFloat32, {3, 4});
+    RandomStream random(seed, hash);
+    glorot_uniform_initializer()(values.view(), random);
+    return values_of(Tensor(values.view()));
+  };
+  const VariableScope outer("outer");
+  const Variable unset = get_variable("w", {3, 4});
+  EXPECT_EQ(values_of(unset.read()), expected("outer/w", 0));
+  graph.set_seed(7);
+  const Variable by_graph = get_variable("v/\xC3\xA9", {3, 4});
+  EXPECT_EQ(values_of(by_graph.read()), expected("outer/v/\xC3\xA9", 7));
+  const Variable by_option = get_variable("u", {3, 4}, {.seed = 9});
+  EXPECT_EQ(values_of(by_option.read()), expected("outer/u", 9));
+}
+
 }  // namespace
 }  // namespace openrnn::testing

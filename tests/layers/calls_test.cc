@@ -344,5 +344,28 @@ TEST(CudnnLayerCall, LengthsAloneMayBeSymbolic) {
   }
 }
 
+// Before the layer is built and after, called on values and on an Input.
+TEST(CudnnLayerError, EveryOtherRankIsRefusedByTheLayer) {
+  const OwnGraph own;
+  CudnnGRU built({.num_units = 3}), fresh({.num_units = 3});
+  built(varied({2, 2, 4}));
+  fresh.override_build([](const Shape&) { ADD_FAILURE() << "built"; });
+  for (const Shape& shape : {Shape{}, Shape{4}, Shape{2, 4}, Shape{2, 2, 4, 1}, Shape{2, 2, 4, 4},
+                             Shape{1, 2, 2, 4, 4}}) {
+    const std::string expected =
+        "incompatible layer input: found ndim=" + std::to_string(shape.size()) + " with shape " +
+        to_string(shape) + ", expected ndim=3";
+    for (CudnnGRU* const layer : {&built, &fresh}) {
+      for (const Tensor& given : {varied(shape), Input(shape)}) {
+        EXPECT_EQ(thrown<ArgumentError>([&] { (*layer)(given); }),
+                  "[" + layer->name() + "] " + expected);
+      }
+    }
+    EXPECT_EQ(thrown<ArgumentError>([&] { built.compute_output_shape(shape); }),
+              "[cudnn_gru] compute_output_shape of " + to_string(shape) +
+                  ", expected 3 dimensions: [time, batch, depth]");
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
 #include "support/setting.h"
@@ -337,6 +339,57 @@ TEST(CudnnOps, Gradient) {
         return Tensors{out.output, out.h, out.c};
       },
       sources, 5e-6);
+}
+
+// As an operation of the graph: of its seed and the graph's, of the number of calls before.
+TEST(CudnnOps, TheSeedOfAModelIsThatOfItsMasks) {
+  using Seed = std::optional<std::int64_t>;
+  const auto seed_of = [](Seed of_graph, Seed of_network, auto make) {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    graph.set_seed(of_graph);
+    graph.op_seeds({});
+    RnnSpec spec = options(1, 3, 2);
+    spec.training.seed = of_network;
+    return make(spec).dropout_state().seed();
+  };
+  const auto expected = [](Seed of_graph, Seed of_network) {
+    Graph graph;
+    graph.set_seed(of_graph);
+    graph.op_seeds({});
+    return ops::DropoutState(graph.op_seeds(of_network)).seed();
+  };
+  std::set<std::uint64_t> all;
+  for (const Seed of_graph : {Seed(), Seed(5), Seed(6)}) {
+    for (const Seed of_network : {Seed(), Seed(7), Seed(8)}) {
+      const std::uint64_t wanted = expected(of_graph, of_network);
+      all.insert(wanted);
+      const auto seed = [&](auto make) { return seed_of(of_graph, of_network, make); };
+      EXPECT_EQ(seed([](const RnnSpec& spec) { return ops::CudnnLSTM(spec); }), wanted);
+      EXPECT_EQ(seed([](const RnnSpec& spec) { return ops::CudnnGRU(spec); }), wanted);
+      EXPECT_EQ(seed([](const RnnSpec& spec) { return ops::CudnnRNNTanh(spec); }), wanted);
+      EXPECT_EQ(seed([](const RnnSpec& spec) { return ops::CudnnRNNRelu(spec); }), wanted);
+    }
+  }
+  EXPECT_EQ(all.size(), 9U);
+}
+
+// A function draws the first mask of a model with its seed.
+TEST(CudnnOps, TheSeedOfAFunctionIsThatOfItsMask) {
+  RnnSpec spec = options(2, 16, 3);
+  spec.training.dropout = 0.5;
+  const Tensor x = uniform({4, 2, 3}, 1), h = uniform({2, 2, 16}, 2);
+  const Tensor params = ops::scale(uniform({ops::CudnnGRU(spec).params_size()}, 3), 0.1);
+  std::set<std::vector<double>> all;
+  for (const std::int64_t seed : {5, 6}) {
+    Graph graph;
+    const Graph::AsDefault current(graph);
+    spec.training.seed = seed;
+    const std::vector<double> by_model = values_of(ops::CudnnGRU(spec)(x, h, params).output);
+    EXPECT_EQ(values_of(ops::cudnn_gru(x, h, params, {.network = spec}).output), by_model);
+    all.insert(by_model);
+  }
+  EXPECT_EQ(all.size(), 2U);
 }
 
 }  // namespace

@@ -255,5 +255,130 @@ TEST(Rnn, EveryCallGetsAKeyOfItsOwnOnAnyThread) {
   EXPECT_EQ(state.calls(), found.size() * kCalls);
 }
 
+/// The message for a call whose inputs `change` has changed.
+template <class Change>
+std::string refusal(RnnCall call, const Change& change) {
+  change(call.inputs);
+  return message_of<ArgumentError>([&] { call(); });
+}
+
+// Word for word, in both layouts; U is 3, O is 2, L*D is 4.
+TEST(Rnn, RefusalsSayWhatWasExpected) {
+  RnnSpec spec = small_spec(RnnMode::kLstm);
+  spec.num_proj = 2;
+  for (const bool time_major : {true, false}) {
+    SCOPED_TRACE(time_major);
+    const RnnCall call = make_call(spec, time_major);
+    const auto states = [&](std::int64_t batch, std::int64_t width) {
+      return random_tensor(time_major ? Shape{4, batch, width} : Shape{batch, 4, width}, 1);
+    };
+    const auto shape = [&](std::int64_t batch, std::int64_t width) {
+      return to_string(time_major ? Shape{4, batch, width} : Shape{batch, 4, width});
+    };
+    const std::string rest =
+        " for " + describe(spec) + (time_major ? ", time-major" : ", batch-major");
+    EXPECT_EQ(refusal(call, [&](ops::RnnInputs& in) { in.h0 = states(3, 3); }),
+              "[rnn] input_h has shape " + shape(3, 3) + ", expected " + shape(3, 2) + rest);
+    EXPECT_EQ(refusal(call, [&](ops::RnnInputs& in) { in.c0 = states(3, 2); }),
+              "[rnn] input_c has shape " + shape(3, 2) + ", expected " + shape(3, 3) + rest);
+    EXPECT_EQ(refusal(call, [&](ops::RnnInputs& in) { in.c0 = states(2, 3); }),
+              "[rnn] input_c has shape " + shape(2, 3) + ", expected " + shape(3, 3) + rest);
+    EXPECT_EQ(refusal(call, [&](ops::RnnInputs& in) { in.h0 = ops::cast(in.h0, DType::kFloat32); }),
+              "[rnn] input_h is float32, expected float64");
+    EXPECT_EQ(refusal(call, [&](ops::RnnInputs& in) { in.c0 = ops::cast(in.c0, DType::kFloat16); }),
+              "[rnn] input_c is float16, expected float64");
+    EXPECT_EQ(refusal(call,
+                      [](ops::RnnInputs& in) {
+                        in.x = random_tensor({4, 4}, 1);
+                      }),
+              std::string("[rnn] input_data has rank 2 (shape [4, 4]), expected rank 3: ") +
+                  (time_major ? "[time, batch, 4]" : "[batch, time, 4]"));
+    EXPECT_EQ(refusal(call,
+                      [](ops::RnnInputs& in) {
+                        in.x = random_tensor({4, 3, 5}, 1);
+                      }),
+              "[rnn] input_data has shape [4, 3, 5], expected a last dimension of 4");
+    EXPECT_EQ(refusal(call, [](ops::RnnInputs& in) { in.x = ops::cast(in.x, DType::kFloat32); }),
+              "[rnn] input_data is float32, expected float64");
+    EXPECT_EQ(refusal(call,
+                      [](ops::RnnInputs& in) {
+                        in.sequence_lengths = {{4, 5, 0}};
+                      }),
+              "[rnn] sequence_lengths[1] is 5, expected 0 to 4");
+    EXPECT_EQ(refusal(call,
+                      [](ops::RnnInputs& in) {
+                        in.sequence_lengths = {{4, 4, -1}};
+                      }),
+              "[rnn] sequence_lengths[2] is -1, expected 0 to 4");
+    EXPECT_EQ(refusal(call,
+                      [](ops::RnnInputs& in) {
+                        in.sequence_lengths = {{1, 2, 3, 4}};
+                      }),
+              "[rnn] sequence_lengths has 4 elements, expected 3, one a row of the batch");
+    EXPECT_EQ(refusal(call,
+                      [](ops::RnnInputs& in) {
+                        in.flags.mask = {true, false};
+                      }),
+              "[rnn] mask has 2 elements, expected one a step: 4 times 3");
+    EXPECT_EQ(refusal(call, [](ops::RnnInputs& in) { in.flags.reset.assign(13, true); }),
+              "[rnn] reset has 13 elements, expected one a step: 4 times 3");
+    EXPECT_EQ(refusal(call, [](ops::RnnInputs& in) { in.params = Tensor(); }),
+              "[rnn] params is empty, expected " + std::to_string(params_size(spec)) + " elements");
+    EXPECT_EQ(
+        refusal(call,
+                [](ops::RnnInputs& in) { in.params = ops::cast(in.params, DType::kFloat32); }),
+        "[rnn] params is float32, expected float64");
+    EXPECT_NO_THROW(call());
+  }
+  RnnCall gru = make_call(small_spec(RnnMode::kGru), true);
+  EXPECT_EQ(refusal(gru, [](ops::RnnInputs& in) { in.c0 = in.h0; }),
+            "[rnn] input_c is given, expected none for gru");
+  EXPECT_EQ(refusal(gru,
+                    [](ops::RnnInputs& in) {
+                      in.x = int_tensor({1, 1, 1}, {1});
+                    }),
+            "[rnn] input_data is int32 of shape [1, 1, 1], expected a floating tensor");
+  EXPECT_EQ(refusal(gru,
+                    [](ops::RnnInputs& in) {
+                      in.call = "mine";
+                      in.lengths = random_tensor({3}, 1);
+                    }),
+            "[mine] sequence_lengths is float64 of shape [3], expected int32 of 1 dimension: one a "
+            "row of the batch");
+}
+
+// A layout is that of the call, for what it returns and for what it is asked to return besides.
+TEST(Rnn, ResultsHaveTheShapesOfTheirLayout) {
+  for (const RnnMode mode : kModes) {
+    for (const bool time_major : {true, false}) {
+      RnnSpec spec = small_spec(mode);
+      spec.num_proj = mode == RnnMode::kLstm ? 2 : 0;
+      RnnCall call = make_call(spec, time_major);
+      call.inputs.every = true;
+      const ops::RnnOutputs out = call();
+      const std::int64_t o = spec.hidden_size();
+      const auto sequence = [&](std::int64_t width) {
+        return time_major ? Shape{4, 3, width} : Shape{3, 4, width};
+      };
+      const auto state = [&](std::int64_t width) {
+        return time_major ? Shape{4, 3, width} : Shape{3, 4, width};
+      };
+      EXPECT_EQ(out.output.shape(), sequence(2 * o));
+      EXPECT_EQ(out.h.shape(), state(o));
+      EXPECT_EQ(out.c.empty(), mode != RnnMode::kLstm);
+      ASSERT_EQ(out.layer_outputs.size(), 2U);
+      for (const Tensor& each : out.layer_outputs) EXPECT_EQ(each.shape(), sequence(2 * o));
+      EXPECT_EQ(out.layer_cells.size(), mode == RnnMode::kLstm ? 2U : 0U);
+      for (const Tensor& each : out.layer_cells) EXPECT_EQ(each.shape(), sequence(6));
+      const StateLayout layout = time_major ? StateLayout::kTimeMajor : StateLayout::kBatchMajor;
+      EXPECT_EQ(out.h.state_layout(), layout);
+      EXPECT_EQ(out.output.state_layout(), StateLayout::kUnknown);
+      if (mode != RnnMode::kLstm) continue;
+      EXPECT_EQ(out.c.shape(), state(3));
+      EXPECT_EQ(out.c.state_layout(), layout);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::testing

@@ -192,5 +192,60 @@ TEST(LayerGraphParts, FunctionsAreTheirFormulas) {
          [](double v) { return v * std::clamp(0.25 * v + 0.375, 0.0, 1.0); });
 }
 
+// The name of a layer in its file says nothing of its place.
+TEST(LayerGraphParts, WeightsComeInTheOrderOfTheModel) {
+  const auto graph = LayerGraph::of(model_of_each_kind());
+  const std::vector<std::string> order{"words", "dense", "drop", "gru"};
+  std::vector<Layer*> layers;
+  std::vector<std::string> parts;
+  for (const std::string& name : order) layers.push_back(graph->layer(name).get());
+  for (const LayerPart& part : graph->parts()) parts.push_back(part.name);
+  EXPECT_EQ(parts, order);
+  EXPECT_EQ(graph->sublayers(), layers);
+  std::vector<Shape> shapes;
+  for (const Variable& variable : graph->weights()) shapes.push_back(variable.shape());
+  const std::int64_t params = params_size(gru_model(kUnits, kWidth).networks[0].spec);
+  EXPECT_EQ(shapes, (std::vector<Shape>{{4, kWidth}, {kWidth, kWidth}, {params}}));
+}
+
+TEST(LayerGraphParts, ADropoutLayerHasTheRateOfItsModel) {
+  for (const double rate : {0.0, 0.125, 0.25, 0.75, 1.0}) {
+    MappedModel model = model_of_each_kind();
+    model.layers[3].options["rate"] = rate;
+    const auto graph = LayerGraph::of(model);
+    const auto drop = std::dynamic_pointer_cast<layers::Dropout>(graph->layer("drop"));
+    ASSERT_TRUE(drop);
+    EXPECT_EQ(drop->get_config().rate, rate);
+    EXPECT_EQ(std::get<double>(graph->to_model().layers[3].options.at("rate")), rate);
+  }
+}
+
+// Each option of a layer of the file is one of the layer that is made, at two values of each.
+TEST(LayerGraphParts, HaveTheOptionsOfTheirModel) {
+  for (const bool other : {false, true}) {
+    MappedModel model = model_of_each_kind();
+    model.layers[1].options["trainable"] = other;
+    model.layers[2].options["trainable"] = !other;
+    model.layers[2].options["activation"] = std::string(other ? "tanh" : "relu");
+    model.layers[4].options["trainable"] = other;
+    const auto graph = LayerGraph::of(model);
+    const auto words = std::dynamic_pointer_cast<layers::Embedding>(graph->layer("words"));
+    const auto dense = std::dynamic_pointer_cast<layers::Dense>(graph->layer("dense"));
+    const auto gru = std::dynamic_pointer_cast<layers::GRU>(graph->layer("gru"));
+    ASSERT_TRUE(words && dense && gru);
+    EXPECT_EQ(words->get_config().vocabulary, 4);
+    EXPECT_EQ(words->get_config().dim, kWidth);
+    EXPECT_EQ(words->trainable(), other);
+    EXPECT_EQ(dense->get_config().units, kWidth);
+    EXPECT_FALSE(dense->get_config().use_bias);
+    EXPECT_EQ(dense->get_config().activation,
+              other ? layers::Activation::kTanh : layers::Activation::kRelu);
+    EXPECT_EQ(dense->trainable(), !other);
+    EXPECT_EQ(gru->network().num_units, kUnits);
+    EXPECT_EQ(gru->input_size(), kWidth);
+    EXPECT_EQ(gru->trainable(), other);
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

@@ -183,5 +183,63 @@ TEST(SecondGradients, NarrowTypes) {
   }
 }
 
+// Wherever a part lies, with as much before it as behind it or not.
+TEST(SecondGradients, SlicesOfEveryPlace) {
+  const Tensor x = random_tensor({2, 4, 3}, 1);
+  for (const std::int64_t axis : {0, 1, 2, -3, -2, -1}) {
+    const std::int64_t steps = x.shape()[static_cast<std::size_t>(axis < 0 ? axis + 3 : axis)];
+    for (std::int64_t begin = 0; begin < steps; ++begin) {
+      for (std::int64_t size = 1; begin + size <= steps; ++size) {
+        SCOPED_TRACE(::testing::Message() << axis << " " << begin << " " << size);
+        check_second(
+            [=](const Tensors& in) {
+              return Tensors{ops::slice(in[0], {.axis = axis, .begin = begin, .size = size})};
+            },
+            {x});
+      }
+    }
+  }
+}
+
+TEST(SecondGradients, PartsOfEveryAxis) {
+  const Tensor x = random_tensor({5, 6, 4}, 1);
+  for (const auto& [axis, sizes] : std::vector<std::pair<std::int64_t, std::vector<std::int64_t>>>{
+           {0, {1, 4}}, {1, {3, 1, 2}}, {2, {1, 3}}, {-3, {4, 1}}, {-2, {1, 5}}, {-1, {3, 0, 1}}}) {
+    SCOPED_TRACE(::testing::Message() << axis);
+    check_second(
+        [axis = axis, sizes = sizes](const Tensors& in) { return ops::split(in[0], axis, sizes); },
+        {x});
+    // Each part alone: the others have no gradient.
+    for (std::size_t part = 0; part < sizes.size(); ++part) {
+      if (sizes[part] == 0) continue;
+      check_second([=, axis = axis, sizes = sizes](
+                       const Tensors& in) { return Tensors{ops::split(in[0], axis, sizes)[part]}; },
+                   {x});
+    }
+    Tensors parts;
+    for (const Tensor& each : ops::split(x, axis, sizes)) {
+      if (each.value().size() > 0) parts.push_back(each);
+    }
+    check_second([axis = axis](const Tensors& in) { return Tensors{ops::concat(in, axis)}; },
+                 parts);
+    check_second_of_each_alone(
+        [axis = axis](const Tensors& in) { return Tensors{ops::concat(in, axis)}; }, parts);
+  }
+}
+
+TEST(SecondGradients, ChoicesOfRows) {
+  const Tensor a = random_tensor({3, 2}, 1), b = random_tensor({3, 2}, 2);
+  for (const std::vector<bool>& choose : {std::vector<bool>{true, true, false},
+                                          {false, true, true},
+                                          {true, false, false},
+                                          {false, true, false}}) {
+    const Function function = [=](const Tensors& in) {
+      return Tensors{ops::select_rows(choose, in[0], in[1])};
+    };
+    check_second(function, {a, b});
+    check_second_of_each_alone(function, {a, b});
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::testing
