@@ -99,14 +99,14 @@ def test_killed_stopped_and_resumed_in_other_numbers(text, tmp_path):
 @needs_mpi
 @pytest.mark.parametrize("asked", [0, 1])
 def test_a_signal_to_any_of_them_stops_and_saves_all(asked, text, tmp_path):
-    flags = parts_flags(text, tmp_path / "out", steps=ENDLESS, units=6, layers=1, valid_every=ENDLESS,
-                        save_steps=20)
+    flags = parts_flags(text, tmp_path / "out", steps=ENDLESS, units=6, layers=1,
+                        valid_every=ENDLESS, save_steps=20)
     running, said = start(2, *flags)
     try:
         os.kill(processes_of(running)[asked], signal.SIGTERM)
         said += running.communicate(timeout=SECONDS)[1]
     finally:
-        running.kill()
+        running.terminate()
     assert running.returncode == 130
     assert re.search(r"^sums of gradients, a step: ", said, re.M), "it was told before it ended"
     assert steps_saved(said)[-1] == max(steps_saved(said)) < ENDLESS
@@ -121,9 +121,9 @@ def test_the_cost_is_that_of_a_step(text, tmp_path):
                                         valid_every=steps), *more).stderr
         seconds = time.monotonic() - start_of_it
         sent, spent, beside, waited = re.search(
-            r"^sums of gradients, a step: (\d+\.\d\d) MB sent, (\d+\.\d\d) ms(?:, (\d+\.\d\d) ms of "
-            r"them beside the backward pass)?, and (\d+\.\d\d) ms waiting for the slowest process$",
-            said, re.M).groups()
+            r"^sums of gradients, a step: (\d+\.\d\d) MB sent, (\d+\.\d\d) ms(?:, (\d+\.\d\d) ms "
+            r"of them beside the backward pass)?, and (\d+\.\d\d) ms waiting for the slowest "
+            r"process$", said, re.M).groups()
         assert 0.0 < float(spent) and 0.0 <= float(waited)
         assert (float(spent) + float(waited)) * steps / 1e3 < seconds, "a part of the run"
         assert (beside is not None) == bool(more)
@@ -143,7 +143,8 @@ def test_what_they_say_of_themselves(text, tmp_path):
     for reduction in ("exact", "fast"):
         done = good_mpi(2, *parts_flags(text, tmp_path / reduction, steps=2, valid_every=2),
                         "--reduction", reduction)
-        assert f"2 processes, each with 2 of 4 micro-batches, reduction {reduction}\n" in done.stderr
+        said = f"2 processes, each with 2 of 4 micro-batches, reduction {reduction}\n"
+        assert said in done.stderr
 
 
 @needs_mpi
