@@ -56,6 +56,9 @@ set(rooms_on_devices graph ops layers cells saveables checkpoint train)
 file(GLOB test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*_test.cc
   ${PROJECT_SOURCE_DIR}/tests/*/*/*_test.cc)
 list(FILTER test_sources EXCLUDE REGEX "/tests/cudnn/")
+if(NOT OPENRNN_BUILD_TOOL)  # whose flags CLI11 reads
+  list(FILTER test_sources EXCLUDE REGEX "/tests/cli/flags_test")
+endif()
 # Rooms in which no thread is started have no races to look for.
 if(OPENRNN_SANITIZE STREQUAL "thread")
   list(FILTER test_sources INCLUDE REGEX
@@ -92,6 +95,12 @@ add_tool_sources(cli_reports_test report/inspected.cc report/layer_text.cc repor
 add_tool_sources(cli_bench_test bench/bare_tiles.cc bench/loops.cc bench/measure.cc bench/meters.cc
   bench/passes.cc)
 add_tool_sources(cli_cell_bound_test report/cell_bound.cc)
+add_tool_sources(cli_load_files_test bench/load_files.cc)
+add_tool_sources(cli_flags_test flags/flags.cc flags/model_files.cc flags/network_options.cc
+  flags/options.cc flags/train_flags.cc)
+if(TARGET cli_flags_test)
+  target_link_libraries(cli_flags_test PRIVATE CLI11::CLI11)
+endif()
 # Our writer of tables is held against LevelDB's.
 target_link_libraries(formats_table_test PRIVATE leveldb::leveldb)
 if(OPENRNN_HAS_CUDA)

@@ -1,4 +1,5 @@
 // Which networks a checkpoint's tensors make up.
+#include "base/excerpt.h"
 #include "formats/temp_folder.h"
 #include "openrnn/checkpoint.h"
 #include "openrnn/layers.h"
@@ -341,14 +342,77 @@ TEST(DescribeNetwork, WhatMakesUpNoNetworkIsSaid) {
             std::string::npos);
 }
 
+// Of both directions the forward cell tells the sizes.
+TEST(DescribeNetwork, OfTwoDirectionsTheForwardOneIsNamed) {
+  const std::string both = "m/stack_bidirectional_rnn/cell_0/bidirectional_rnn/",
+                    cell = "/cudnn_compatible_lstm_cell/", forward = both + "fw" + cell,
+                    backward = both + "bw" + cell;
+  const auto remark = [&](const std::vector<std::pair<std::string, Shape>>& sizes) {
+    const TempFolder folder;
+    std::vector<NamedTensor> tensors;
+    for (const auto& [name, shape] : sizes)
+      tensors.push_back({name, Array(DType::kFloat32, shape)});
+    write_tensor_bundle(folder / "a", tensors);
+    const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
+    if (!contents.networks.empty()) return contents.networks[0].text;
+    return contents.remarks.size() == 1 ? contents.remarks[0] : "not one remark";
+  };
+  const std::string start = "the tensors of cudnn_compatible_lstm_cell under 'm' form no network: ";
+  EXPECT_EQ(remark({{backward + "kernel", {5, 12}}, {backward + "bias", {12}}}),
+            start + excerpt(forward + "kernel") + " is missing");
+  EXPECT_EQ(remark({{forward + "kernel", {5, 12}}, {forward + "bias", {12}}}),
+            start + excerpt(backward + "kernel") + " is missing");
+  EXPECT_EQ(remark({{forward + "kernel", {5, 12}},
+                    {forward + "bias", {12}},
+                    {backward + "kernel", {6, 12}},
+                    {backward + "bias", {12}}}),
+            start + excerpt(backward + "kernel") + " is float32 [6, 12], expected float32 [5, 12]");
+  EXPECT_EQ(remark({{forward + "kernel", {5, 12}},
+                    {forward + "bias", {12}},
+                    {backward + "kernel", {5, 12}},
+                    {backward + "bias", {12}}}),
+            "lstm, 1 layer, 3 units, input size 2, bidirectional, float32");
+}
+
+TEST(DescribeNetwork, TheHighestLayerIsCountedUpToAMillion) {
+  const TempFolder folder;
+  write_tensor_bundle(folder / "a", {{{"rnn/multi_rnn_cell/cell_1048576/basic_rnn_cell/kernel",
+                                       Array(DType::kFloat32, {3, 2})}}});
+  const CheckpointContents contents = describe_network(TensorBundleReader(folder / "a"));
+  ASSERT_EQ(contents.remarks.size(), 1U);
+  EXPECT_EQ(contents.remarks[0],
+            "the tensors of basic_rnn_cell under '' form no network: layer 1048576 is there, but "
+            "only 1 tensors in all");
+}
+
 // Names that only look alike.
 TEST(DescribeNetwork, OtherNamesArePassedOver) {
   const TempFolder folder;
   std::vector<NamedTensor> tensors;
   for (const char* name :
-       {"rnn/multi_rnn_cell/cell_x/basic_rnn_cell/kernel", "kernel", "basic_rnn_cell/kernel",
+       {"rnn/multi_rnn_cell/cell_x/basic_rnn_cell/kernel",
+        "kernel",
+        "basic_rnn_cell/kernel",
         "xrnn/multi_rnn_cell/cell_0/basic_rnn_cell/kernel",
         "rnn/multi_rnn_cell/cell_-1/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_0x/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_0 /basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_0.5/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_+1/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_1048577/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/xcell_0/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/basic_rnn_cell/kernel",
+        "cell_0/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_0/xbasic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_0/basic_rnn_cell/xkernel",
+        "rnn/multi_rnn_cell/cell_0/basic_rnn_cell/w_i_diag",
+        "rnn/multi_rnn_cell/cell_0/cudnn_compatible_gru_cell/kernel",
+        "stack_bidirectional_rnn/cell_0/bidirectional_rnn/xx/basic_rnn_cell/kernel",
+        "stack_bidirectional_rnn/cell_0x/bidirectional_rnn/bw/basic_rnn_cell/kernel",
+        "stack_bidirectional_rnn/bidirectional_rnn/bw/basic_rnn_cell/kernel",
+        "rnn/multi_rnn_cell/cell_0/bidirectional_rnn/fw/basic_rnn_cell/kernel",
+        "stack_bidirectional_rnn/cell_0/basic_rnn_cell/kernel",
         "rnn/multi_rnn_cell/cell_99999999999999999999/basic_rnn_cell/kernel",
         "rnn/multi_rnn_cell/cell_9223372036854775807/basic_rnn_cell/kernel",
         "cell_0/bidirectional_rnn/fw/basic_rnn_cell/kernel"}) {

@@ -130,7 +130,7 @@ TEST(Inspect, RemarksAreOfTheWholeFileUnlessAScopeIsNamed) {
 TEST(Inspect, ALayerIsItsOptionsInputsAndOutputs) {
   const MappedLayer dense{.name = "d",
                           .kind = "dense",
-                          .inputs = {{"a", 0}, {"b", 2}},
+                          .inputs = {{"a", 0}, {"b", 2}, {"c", 1}},
                           .options = {{"units", std::int64_t{3}},
                                       {"use_bias", false},
                                       {"trainable", true},  // the default
@@ -138,8 +138,8 @@ TEST(Inspect, ALayerIsItsOptionsInputsAndOutputs) {
   const std::vector<LayerValue> outputs{{DType::kFloat32, {-1, 3}, true},
                                         {DType::kFloat64, {2}, false}};
   EXPECT_EQ(text_of_layer(dense, outputs),
-            "dense, activation relu, units 3, use_bias false of a, b (2): float32 [-1, 3] float64 "
-            "[2], masked");
+            "dense, activation relu, units 3, use_bias false of a, b (2), c (1): float32 [-1, 3] "
+            "float64 [2], masked");
   const MappedLayer input{
       .name = "x", .kind = "input", .options = {{"shape", std::vector<std::int64_t>{-1, 2}}}};
   EXPECT_EQ(text_of_layer(input, {outputs[1]}), "input, shape [-1, 2]: float64 [2]");

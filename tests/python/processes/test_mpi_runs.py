@@ -97,6 +97,57 @@ def test_killed_stopped_and_resumed_in_other_numbers(text, tmp_path):
 
 
 @needs_mpi
+@pytest.mark.parametrize("asked", [0, 1])
+def test_a_signal_to_any_of_them_stops_and_saves_all(asked, text, tmp_path):
+    flags = parts_flags(text, tmp_path / "out", steps=ENDLESS, units=6, layers=1,
+                        valid_every=ENDLESS, save_steps=20)
+    running, said = start(2, *flags)
+    try:
+        os.kill(processes_of(running)[asked], signal.SIGTERM)
+        said += running.communicate(timeout=SECONDS)[1]
+    finally:
+        running.terminate()
+    assert running.returncode == 130
+    assert re.search(r"^sums of gradients, a step: ", said, re.M), "it was told before it ended"
+    assert steps_saved(said)[-1] == max(steps_saved(said)) < ENDLESS
+
+
+@needs_mpi
+def test_the_cost_is_that_of_a_step(text, tmp_path):
+    def cost(steps, *more):
+        out = tmp_path / f"{steps}{len(more)}"
+        start_of_it = time.monotonic()
+        said = good_mpi(2, *parts_flags(text, out, steps=steps, units=192, layers=2,
+                                        valid_every=steps), *more).stderr
+        seconds = time.monotonic() - start_of_it
+        sent, spent, beside, waited = re.search(
+            r"^sums of gradients, a step: (\d+\.\d\d) MB sent, (\d+\.\d\d) ms(?:, (\d+\.\d\d) ms "
+            r"of them beside the backward pass)?, and (\d+\.\d\d) ms waiting for the slowest "
+            r"process$", said, re.M).groups()
+        assert 0.0 < float(spent) and 0.0 <= float(waited)
+        assert (float(spent) + float(waited)) * steps / 1e3 < seconds, "a part of the run"
+        assert (beside is not None) == bool(more)
+        if beside:
+            assert 0.0 < float(beside) <= float(spent)
+        return float(sent)
+
+    few = cost(4)
+    # 4 gates of 192 units, on 5 + 192 and on 192 + 192 of them, each number of 4 bytes once.
+    assert few == pytest.approx(4 * 4 * 192 * (197 + 384) / 1e6, rel=0.1)
+    assert cost(12) == few
+    assert cost(12, "--overlap") == pytest.approx(few, rel=0.1)
+
+
+@needs_mpi
+def test_what_they_say_of_themselves(text, tmp_path):
+    for reduction in ("exact", "fast"):
+        done = good_mpi(2, *parts_flags(text, tmp_path / reduction, steps=2, valid_every=2),
+                        "--reduction", reduction)
+        said = f"2 processes, each with 2 of 4 micro-batches, reduction {reduction}\n"
+        assert said in done.stderr
+
+
+@needs_mpi
 def test_a_full_disk_of_one_process_ends_all(text, tmp_path):
     """Rank 0, which writes, may make no file above 64 KiB."""
     flags = [str(each) for each in parts_flags(text, tmp_path / "out", units=64)]
@@ -217,10 +268,12 @@ def test_mpi_that_is_missing(text, tmp_path):
 @pytest.mark.parametrize("name", ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"])
 def test_processes_of_a_machine_share_its_processors(name, text, tmp_path):
     """As many as the launcher says that there are, unless somebody says how many threads to take."""
+    machine = {name: value for name, value in ENVIRONMENT.items() if name != "OPENRNN_NUM_THREADS"}
+
     def threads(*more, communicator="mpi", **environment):
         said = good("train", "--input", text, "--out", tmp_path / str(len(list(tmp_path.iterdir()))), "--units", 4,
                     "--steps", 1, "--communicator", communicator, *more,
-                    env={**ENVIRONMENT, **environment}).stderr
+                    env={**machine, **environment}).stderr
         return int(re.search(r"^cpu, (\d+) threads, ", said, re.M).group(1))
 
     alone = threads()

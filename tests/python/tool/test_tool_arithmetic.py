@@ -1,5 +1,6 @@
 """--math and --weights-dtype, what runs keep of them, and what doctor and inspect say."""
 import json
+import os
 import re
 
 import pytest
@@ -40,6 +41,39 @@ def test_doctor_names_every_choice():
     for stored in ("float16", "bfloat16"):
         assert kind_of(f"weights {stored}") == "float32"
     assert kind_of("weights int8") == "int8"
+
+
+def test_doctor_shows_all_in_order():
+    """Each title with the lines below it."""
+    parts, title = {}, ""
+    shown = good("doctor", env={**os.environ, "OPENRNN_NUM_THREADS": "3"}).stdout
+    for line in shown.splitlines():
+        if line.startswith("  "):
+            parts[title].append(line[2:])
+        else:
+            title = line
+            parts[title] = []
+    titles = [re.sub(r"^(instruction set|tiles of AMX|threads|compiler): .*", r"\1", title)
+              for title in parts]
+    devices = [line.split()[0] for line in parts["devices:"]]
+    assert devices[0] == "cpu"
+    maths = [f"math on {name}:" for name in devices]
+    assert titles == ["engines:", "devices:", "instruction set", *maths, "tiles of AMX", "threads",
+                      "compiler", "libraries:"]
+    engines = {line[:10].rstrip(): (line[11:19].rstrip(), line[20:]) for line in parts["engines:"]}
+    assert set(engines) >= {"cpu", "reference"}
+    assert all(state in ("ready", "absent") and detail for state, detail in engines.values())
+    assert (engines.get("cudnn", ("absent", ""))[0] == "ready") == (len(devices) > 1)
+    assert [line.split("  ")[0] for line in parts["math on cpu:"]] == [
+        "float32", "bf16", "bf16x3", "tf32", "fp16", "weights float16", "weights bfloat16",
+        "weights int8"]
+    assert "tf32              not there" in parts["math on cpu:"]
+    (isa,) = (title for title in parts if title.startswith("instruction set: "))
+    used, has = re.fullmatch(r"instruction set: (\w+) \(this processor has ([\w, ]+); "
+                             r"OPENRNN_ISA forces one\)", isa).groups()
+    assert used in has.split(", ") and "scalar" in has.split(", ")
+    assert "threads: 3 (OPENRNN_NUM_THREADS or --threads changes it)" in parts
+    assert all("/" in line for line in parts["libraries:"]) and len(parts["libraries:"]) > 2
 
 
 def test_trained_models_keep_their_math(runs):

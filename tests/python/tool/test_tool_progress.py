@@ -105,6 +105,32 @@ def test_the_bar_grows_with_the_steps(tmp_path):
         (step * 20 // 30, 20 - step * 20 // 30, step) for step in range(1, 31)]
 
 
+def test_a_message_takes_the_place_of_the_line(tmp_path):
+    """And the line of the last step stays."""
+    out = tmp_path / "out"
+    screen = Screen(200, frames_flags(write_text(tmp_path), out, steps=12, save_steps=5))
+    screen.finish()
+    first, *rest = screen.bytes.decode().split("\r\n")
+    assert first.startswith("cpu, ") and "\r" not in first
+    over = "\r\x1b[K"
+
+    def saved(step):
+        return f"saved {out / f'model.ckpt-{step}'} (step {step})"
+
+    def steps(text):
+        """Of the lines that are drawn over one another."""
+        drawn = text.split(over)
+        assert drawn[0] == ""
+        return [int(re.match(r"\[[#.]{20}\] step (\d+)/12 ", line).group(1)) for line in drawn[1:]]
+
+    assert rest[0] == saved(0)
+    assert rest[1].endswith(over + saved(5))
+    assert steps(rest[1].removesuffix(over + saved(5))) == [1, 2, 3, 4, 5]
+    assert steps(rest[2].removesuffix(over + saved(10))) == [6, 7, 8, 9, 10]
+    assert steps(rest[3]) == [11, 12]
+    assert rest[4:] == [saved(12), ""]
+
+
 def test_a_line_follows_a_resize(tmp_path):
     text = write_text(tmp_path)
     # More than a terminal holds unread, so that the run is not over before the window changes.

@@ -43,6 +43,7 @@ Tensor waits(const Tensor& x, std::function<void()> until) {
 /// The mean over its rows of ((x a)^2 b)^2; b is more than a message.
 class TwoMatrices : public Task {
  public:
+  enum Used : std::uint8_t { kA = 1, kB = 2, kBoth = 3 };
   TwoMatrices()
       : a("a", values({3, 700}, 1)),
         b("b", values({700, 600}, 2)),
@@ -65,11 +66,14 @@ class TwoMatrices : public Task {
   void save(Extras&) const override {}
   void load(const Extras&) override {}
   Tensor loss(const DataPosition& at) override { return loss_of_part(at, {0, 8, 8}); }
-  Tensor loss_of_part(const DataPosition&, const ops::BatchPart& part) override {
+  Tensor loss_of_part(const DataPosition& at, const ops::BatchPart& part) override {
     const Tensor rows = ops::slice(x, {.axis = 0, .begin = part.first_row, .size = part.rows});
-    Tensor h = ops::square(ops::matmul(rows, a.read()));
+    const int used = uses ? uses(at.epoch, part.first_row) : kBoth;
+    const Tensor left = used & kA ? a.read() : Tensor(values({3, 700}, 4).view());
+    Tensor h = ops::square(ops::matmul(rows, left));
     if (until) h = waits(h, until);
-    return ops::reduce_mean(ops::square(ops::matmul(h, b.read())));
+    if (used & kB) h = ops::matmul(h, b.read());
+    return ops::reduce_mean(ops::square(h));
   }
   double validate(bool) override { return 0.0; }
   double metric(double loss) const override { return loss; }
@@ -77,6 +81,8 @@ class TwoMatrices : public Task {
   Variable a, b;
   Tensor x;
   int order = 0;  // of the variables that are trained
+  /// Which of them the part that begins with a row has in a step; others are constants there.
+  std::function<int(std::int64_t step, std::int64_t first_row)> uses;
   std::function<void()> until;
 };
 
@@ -152,6 +158,35 @@ TEST(Overlap, OfOtherVariablesIsPlannedAnew) {
   const auto errors =
       on_ranks(2, [&](Communicator& all) { EXPECT_EQ(run(&all, true, 2, prepare), expected); });
   for (const std::string& each : errors) EXPECT_EQ(each, "");
+}
+
+// No gradient is not a gradient of zeros, by which a momentum would go on; and one that some parts
+// have is theirs alone, whichever they are.
+TEST(Overlap, AGradientThatIsMissingIsLeftOut) {
+  using Task = TwoMatrices;
+  const std::function<int(std::int64_t, std::int64_t)> cases[] = {
+      [](auto step, auto) { return step == 2 ? Task::kA : Task::kBoth; },
+      [](auto step, auto) { return step == 2 ? Task::kB : Task::kBoth; },
+      [](auto step, auto) { return step == 0 ? Task::kA : Task::kBoth; },
+      [](auto step, auto) { return step % 2 == 1 ? Task::kA : Task::kB; },
+      [](auto step, auto row) { return step > 0 && row > 0 ? Task::kA : Task::kBoth; },
+      [](auto step, auto row) { return step > 0 && row < 7 ? Task::kA : Task::kBoth; },
+      [](auto step, auto row) { return step > 0 && row != 2 ? Task::kB : Task::kBoth; },
+      [](auto step, auto row) { return step > 0 && row / 2 % 2 == 1 ? Task::kA : Task::kB; },
+      [](auto step, auto row) { return static_cast<int>(1 + (step + row) % 3); },
+  };
+  const std::string with_all = run(nullptr, false, 8);
+  for (std::size_t number = 0; number < std::size(cases); ++number) {
+    const auto prepare = [&](TwoMatrices& task, std::int64_t) { task.uses = cases[number]; };
+    const std::string expected = run(nullptr, false, 8, prepare);
+    EXPECT_TRUE(with_all != expected);
+    for (const int ranks : {2, 4}) {
+      const auto errors = on_ranks(ranks, [&](Communicator& all) {
+        EXPECT_TRUE(run(&all, true, 8, prepare) == expected) << number << " of " << all.size();
+      });
+      EXPECT_EQ(errors, std::vector<std::string>(static_cast<std::size_t>(ranks))) << number;
+    }
+  }
 }
 
 TEST(Overlap, AnErrorOfItsThreadEndsTheStep) {

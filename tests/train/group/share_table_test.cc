@@ -89,6 +89,76 @@ TEST(ShareTable, ARankWithAnotherFileOfThatNameIsNamed) {
   }
 }
 
+/// What a second rank says of its file at `other`; "" of one that is as the first rank's.
+std::string said_of(const std::string& path, const std::string& other) {
+  return on_ranks(2, [&](Communicator& all) {
+    Group group(all, Reduction::kExact);
+    SeriesFile file;
+    if (group.first()) file = open_series(path, {}, 0);
+    share_table(group, group.first() ? path : other, file);
+  })[1];
+}
+
+// A large file is compared in 256 places of 256 bytes, from its first byte to its last one.
+TEST(ShareTable, ALargeFileIsComparedAtManyPlaces) {
+  const TempFolder folder;
+  const std::string path = folder / "table.csv", other = folder / "other.csv";
+  std::string text;
+  for (int row = 0; text.size() < 300000; ++row) text += std::to_string(row * 7919 % 10007) + '\n';
+  formats::write_raw(path, text);
+  const std::size_t last = text.size() - 256;
+  for (const std::size_t place : {0U, 1U, 2U, 85U, 128U, 253U, 254U, 255U}) {
+    for (const std::size_t within : {0U, 1U, 254U, 255U}) {
+      std::string changed = text;
+      changed[last / 255 * place + last % 255 * place / 255 + within] ^= 1;
+      formats::write_raw(other, changed);
+      EXPECT_NE(said_of(path, other), "") << place << " " << within;
+    }
+  }
+  formats::write_raw(other, text);
+  EXPECT_EQ(said_of(path, other), "");
+}
+
+// Rows that are all the same differ in nothing but their number.
+TEST(ShareTable, ALongerFileIsAnother) {
+  const TempFolder folder;
+  const std::string path = folder / "table.csv", other = folder / "other.csv";
+  const auto rows = [](int count) {
+    std::string text;
+    for (int row = 0; row < count; ++row) text += "7\n";
+    return text;
+  };
+  formats::write_raw(path, rows(383));  // the places are at even bytes: 256 + 2 * 255
+  formats::write_raw(other, rows(638));
+  EXPECT_NE(said_of(path, other), "");
+  EXPECT_NE(said_of(other, path), "");
+  // Of less than a place's bytes, too.
+  formats::write_raw(path, "7\n8\n");
+  formats::write_raw(other, "7\n9\n");
+  EXPECT_NE(said_of(path, other), "");
+  EXPECT_EQ(said_of(path, path), "");
+}
+
+// The last row may have no end of line.
+TEST(ShareTable, TheLastRowEndsWithTheFile) {
+  const TempFolder folder;
+  const std::string path = folder / "table.csv";
+  for (const int rows : {1, 63, 64, 65, 128, 129}) {
+    std::string text = "a,b";
+    for (int row = 0; row < rows; ++row) text += '\n' + std::to_string(row) + ",1.25";
+    formats::write_raw(path, text);
+    const std::vector<double> expected = read_all(*open_series(path, {}).rows);
+    const Errors errors = on_ranks(2, [&](Communicator& all) {
+      Group group(all, Reduction::kExact);
+      SeriesFile file;
+      if (group.first()) file = open_series(path, {}, 0);
+      share_table(group, path, file);
+      EXPECT_EQ(read_all(*file.rows), expected) << rows;
+    });
+    EXPECT_EQ(errors, Errors(2));
+  }
+}
+
 TEST(ShareTable, ARankThatCannotOpenTheFileIsNamed) {
   const TempFolder folder;
   const std::string path = folder / "table.csv";

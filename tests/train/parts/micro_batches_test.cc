@@ -261,15 +261,17 @@ TEST(MicroBatches, EachPartTakesItsRowsOfTheStatesBefore) {
 // A step that was given up leaves its window behind: the next one has its own.
 TEST(MicroBatches, AnotherPositionHasItsOwnWindow) {
   Trial trial({.series = true});
-  const auto loss = [&](std::int64_t window) {
+  const auto loss = [&](const DataPosition& at) {
     const PartScope scope({0, 2, 6}, ops::new_step_of_parts());
     trial.model->set_dropout_calls(0);
-    return trial.task->loss_of_part({0, window}, {0, 2, 6}).item();
+    return trial.task->loss_of_part(at, {0, 2, 6}).item();
   };
-  const double first = loss(0), second = loss(1);
+  const double first = loss({0, 0}), second = loss({0, 1}), later = loss({1, 1});
   EXPECT_NE(first, second);
-  EXPECT_EQ(loss(0), first);
-  EXPECT_EQ(loss(1), second);
+  EXPECT_NE(second, later) << "an epoch has an order of its own";
+  EXPECT_EQ(loss({0, 0}), first);
+  EXPECT_EQ(loss({0, 1}), second);
+  EXPECT_EQ(loss({1, 1}), later);
 }
 
 TEST(MicroBatches, AStateOfSomeRowsIsNoneToGoOnFrom) {

@@ -127,6 +127,31 @@ TEST(TreeSum, HasWhatALeafHas) {
   EXPECT_TRUE(sum.has(0) && sum.has(1));
 }
 
+// Of sums that are not yet one, any may have it.
+TEST(TreeSum, HasWhatOneOfItsSumsHas) {
+  const auto leaf = [](bool first) {
+    PartValues values(2);
+    values[first ? 0 : 1] = one(first ? 3.0F : 5.0F);
+    return values;
+  };
+  for (const bool newest : {false, true}) {
+    TreeSum sum;
+    sum.add(leaf(!newest));
+    sum.add(leaf(!newest));
+    sum.add(leaf(newest));
+    ASSERT_EQ(sum.kept(), 2U);
+    EXPECT_TRUE(sum.has(0) && sum.has(1)) << newest;
+    std::vector<float> last{1.0F, 1.0F, 1.0F};
+    // Where the newest sum has nothing, those before it are added all the same.
+    if (!default_device().engine()) {
+      sum.add_to_last(0, 0, 1, &last[0], Adding::kAlone);
+      sum.add_to_last(1, 0, 1, &last[1], Adding::kAlone);
+      sum.add_to_last(2, 0, 1, &last[2], Adding::kAlone);
+      EXPECT_EQ(last, (newest ? std::vector{4.0F, 11.0F, 1.0F} : std::vector{7.0F, 6.0F, 1.0F}));
+    }
+  }
+}
+
 TEST(TreeSum, KeepsAsManySumsAsTheLogarithm) {
   TreeSum sum;
   for (unsigned leaf = 1; leaf <= 64; ++leaf) {

@@ -77,6 +77,26 @@ TEST(RunFiles, EventsAreThereAfterAValidationAndAfterASave) {
   }
 }
 
+TEST(RunFiles, TheBestModelIsKeptWithAnyPatienceAtAll) {
+  for (const std::int64_t patience : {0, 1, 2}) {
+    const TempFolder folder;
+    RunOptions options = options_of(folder);
+    options.valid_every = 3;
+    options.patience = patience;
+    train::Run run(options);
+    run.train();
+    EXPECT_TRUE(run.best()) << "it is known in any case";
+    EXPECT_EQ(run.best_prefix(), options.out + "/best");
+    EXPECT_EQ(tensor_bundle_exists(run.best_prefix()), patience > 0) << patience;
+    if (patience > 0) {
+      TrainedModel best(run.best_prefix());
+      EXPECT_EQ(best.extras().get_int("best_step"), run.best_step());
+      EXPECT_EQ(best.extras().get_float("best"), *run.best());
+      EXPECT_EQ(best.config().fit.patience, patience);
+    }
+  }
+}
+
 TEST(RunFiles, ARunThatGoesOnSaysWhatItsBitsDependOn) {
   const std::string rest = "; the run goes on, but not bit by bit as it would have";
   {
