@@ -94,13 +94,13 @@ def test_collections_of_the_library():
 def takers():
     layer = openrnn.cudnn_rnn.CudnnGRU(1, 2)
     layer.build((None, None, 2))
-    return {"tensor": openrnn.constant, "variable": openrnn.Variable, "turned": openrnn.transpose,
+    return {"tensor": openrnn.constant, "variable": openrnn.Variable, "reshaped": lambda x: openrnn.reshape(x, (3, 1)),
             "operand": lambda x: openrnn.constant(1, dtype="float32") + openrnn.cast(x, "float32"),
             "converted": lambda x: openrnn.Tensor(x, dtype="float64")}  # fmt: skip
 
 
 @pytest.mark.parametrize("code", DTYPES)
-@pytest.mark.parametrize("taker", ["tensor", "variable", "turned", "operand", "converted"])
+@pytest.mark.parametrize("taker", ["tensor", "variable", "reshaped", "operand", "converted"])
 def test_lent_memory_is_given_back(code, taker):
     lent = array.array(code, [1, 2, 3])
     made = takers()[taker](lent)
