@@ -45,10 +45,14 @@ def relu(x):
 
 
 @pytest.mark.parametrize("forget_bias", [0.0, 1.0, 2.5])
-@pytest.mark.parametrize("kind", [
-    rnn_cell.BasicLSTMCell, rnn_cell.LSTMCell,
-    lambda *a, **kw: rnn_cell.LayerNormBasicLSTMCell(*a, layer_norm=False, **kw),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind",
+    [
+        rnn_cell.BasicLSTMCell,
+        rnn_cell.LSTMCell,
+        lambda *a, **kw: rnn_cell.LayerNormBasicLSTMCell(*a, layer_norm=False, **kw),
+    ],
+)
 def test_the_forget_bias(kind, forget_bias):
     cell = kind(U, forget_bias=forget_bias)
     kernel, bias = filled(cell, (I + U, 4 * U), (4 * U,))
@@ -59,10 +63,14 @@ def test_the_forget_bias(kind, forget_bias):
     close(output, wanted[1])
 
 
-@pytest.mark.parametrize("kind", [
-    rnn_cell.BasicLSTMCell, rnn_cell.LSTMCell,
-    lambda *a, **kw: rnn_cell.LayerNormBasicLSTMCell(*a, layer_norm=False, **kw),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind",
+    [
+        rnn_cell.BasicLSTMCell,
+        rnn_cell.LSTMCell,
+        lambda *a, **kw: rnn_cell.LayerNormBasicLSTMCell(*a, layer_norm=False, **kw),
+    ],
+)
 def test_the_activation_of_an_lstm(kind):
     cell = kind(U, activation=openrnn.nn.relu)
     kernel, bias = filled(cell, (I + U, 4 * U), (4 * U,))
@@ -94,9 +102,7 @@ def test_clips_peepholes_and_a_projection():
 @pytest.mark.parametrize("activation, function", [(None, np.tanh), (openrnn.nn.relu, relu)])
 def test_a_gru(activation, function):
     cell = rnn_cell.GRUCell(U, activation=activation)
-    gates, gate_bias, kernel, bias = filled(
-        cell, (I + U, 2 * U), (2 * U,), (I + U, U), (U,)
-    )  # fmt: skip
+    gates, gate_bias, kernel, bias = filled(cell, (I + U, 2 * U), (2 * U,), (I + U, U), (U,))
     r, u = np.split(sigmoid(np.concatenate([X, H], 1) @ gates + gate_bias), 2, 1)
     n = function(np.concatenate([X, r * H], 1) @ kernel + bias)
     output, state = cell(X, H)
@@ -116,17 +122,25 @@ def test_a_plain_cell(activation, function):
 def test_layer_norm_begins_with_its_gain_and_its_shift():
     cell = rnn_cell.LayerNormBasicLSTMCell(U, norm_gain=0.5, norm_shift=0.25)
     cell.build((None, I))
-    values = {w.name.split("/", 1)[1]: set(w.numpy().tolist()) for w in cell.weights if w.shape == (U,)}
+    values = {
+        w.name.split("/", 1)[1]: set(w.numpy().tolist()) for w in cell.weights if w.shape == (U,)
+    }
     kinds = ("input", "transform", "forget", "output", "state")
-    assert values == {**{f"{kind}/gamma": {0.5} for kind in kinds},
-                      **{f"{kind}/beta": {0.25} for kind in kinds}}  # fmt: skip
+    assert values == {
+        **{f"{kind}/gamma": {0.5} for kind in kinds},
+        **{f"{kind}/beta": {0.25} for kind in kinds},
+    }
 
 
 CELLS = [
-    rnn_cell.BasicRNNCell, rnn_cell.BasicLSTMCell, rnn_cell.LSTMCell, rnn_cell.GRUCell,
-    rnn_cell.LayerNormBasicLSTMCell, openrnn.cudnn_rnn.CudnnCompatibleLSTMCell,
+    rnn_cell.BasicRNNCell,
+    rnn_cell.BasicLSTMCell,
+    rnn_cell.LSTMCell,
+    rnn_cell.GRUCell,
+    rnn_cell.LayerNormBasicLSTMCell,
+    openrnn.cudnn_rnn.CudnnCompatibleLSTMCell,
     openrnn.cudnn_rnn.CudnnCompatibleGRUCell,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("kind", CELLS)
@@ -150,7 +164,11 @@ def test_what_every_cell_takes(kind):
 
 
 def test_initial_biases_of_a_gru():
-    cell = rnn_cell.GRUCell(U, kernel_initializer="zeros", bias_initializer=lambda shape, dtype: np.full(shape, 0.5, dtype))
+    cell = rnn_cell.GRUCell(
+        U,
+        kernel_initializer="zeros",
+        bias_initializer=lambda shape, dtype: np.full(shape, 0.5, dtype),
+    )
     cell.build((None, I))
     assert [set(w.numpy().ravel().tolist()) for w in cell.weights] == [{0.0}, {0.5}, {0.0}, {0.5}]
     plain = rnn_cell.GRUCell(U, kernel_initializer="ones")
@@ -184,8 +202,11 @@ def test_where_a_wrapper_drops(option):
         wrapped = rnn_cell.DropoutWrapper(cell, seed=seed, **{option: 0.5})
         ones = np.ones((1, 200), "float32")
         output, state = wrapped(ones, ones)
-        return {"input_keep_prob": np.asarray(cell.seen), "output_keep_prob": np.asarray(output) / 2.0,
-                "state_keep_prob": np.asarray(state) / 3.0}  # fmt: skip
+        return {
+            "input_keep_prob": np.asarray(cell.seen),
+            "output_keep_prob": np.asarray(output) / 2.0,
+            "state_keep_prob": np.asarray(state) / 3.0,
+        }
 
     found = step(7)
     assert set(found.pop(option).ravel().tolist()) == {0.0, 2.0}

@@ -7,8 +7,15 @@ from openrnn import cudnn_rnn, layers
 from openrnn._files import _whole
 
 X = np.arange(12, dtype="float32").reshape(4, 3)
-RECURRENT = [cudnn_rnn.CudnnLSTM, cudnn_rnn.CudnnGRU, cudnn_rnn.CudnnRNNTanh, cudnn_rnn.CudnnRNNRelu,
-             layers.LSTM, layers.GRU, layers.RNN]  # fmt: skip
+RECURRENT = [
+    cudnn_rnn.CudnnLSTM,
+    cudnn_rnn.CudnnGRU,
+    cudnn_rnn.CudnnRNNTanh,
+    cudnn_rnn.CudnnRNNRelu,
+    layers.LSTM,
+    layers.GRU,
+    layers.RNN,
+]
 
 
 def recurrent(kind, units=4, count=2, **kw):
@@ -22,20 +29,45 @@ def regularizer(value):
 @pytest.mark.parametrize("kind", RECURRENT)
 def test_a_layer_from_its_config_is_whole(kind):
     ones, twos = openrnn.initializers.constant(1.0), openrnn.initializers.constant(2.0)
-    layer = recurrent(kind, direction="bidirectional", dropout=0.25, seed=5, dtype="float64",
-                      kernel_initializer=ones, bias_initializer=twos, name="own", trainable=False,
-                      activity_regularizer=regularizer, math="float32", device="cpu")  # fmt: skip
+    layer = recurrent(
+        kind,
+        direction="bidirectional",
+        dropout=0.25,
+        seed=5,
+        dtype="float64",
+        kernel_initializer=ones,
+        bias_initializer=twos,
+        name="own",
+        trainable=False,
+        activity_regularizer=regularizer,
+        math="float32",
+        device="cpu",
+    )
     config = layer.get_config()
     assert config["activity_regularizer"] is regularizer
-    wanted = {"num_layers": 2, "num_units": 4, "direction": "bidirectional", "dropout": 0.25, "seed": 5,
-              "dtype": "float64", "name": "own", "trainable": False, "math": "float32", "device": "cpu"}  # fmt: skip
+    wanted = {
+        "num_layers": 2,
+        "num_units": 4,
+        "direction": "bidirectional",
+        "dropout": 0.25,
+        "seed": 5,
+        "dtype": "float64",
+        "name": "own",
+        "trainable": False,
+        "math": "float32",
+        "device": "cpu",
+    }
     assert {name: config[name] for name in wanted} == wanted
     made = kind.from_config(config)
     assert made.get_config() == config and made.activity_regularizer is regularizer
     made.build((None, None, 3))
     assert set(made.kernel.numpy().tolist()) == {1.0, 2.0} and not made.trainable_weights
     plain = recurrent(kind).get_config()
-    assert plain["activity_regularizer"] is None and plain["device"] is None and plain["trainable"] is True
+    assert (
+        plain["activity_regularizer"] is None
+        and plain["device"] is None
+        and plain["trainable"] is True
+    )
 
 
 @pytest.mark.parametrize("batch", [None, 5])
@@ -56,8 +88,11 @@ def test_canonical_tensors_of_any_dtype(dtype, given):
     op = cudnn_rnn.ops.CudnnGRU(1, 2, 3, dtype=dtype)
     size = op.params_size()
     buffer = (np.arange(size) / 8.0 - 2.0).astype(dtype)
-    as_given = (lambda a: np.asarray(a).tolist()) if given == "lists" else (
-        lambda a: np.asarray(a).astype(given))  # fmt: skip
+    as_given = (
+        (lambda a: np.asarray(a).tolist())
+        if given == "lists"
+        else (lambda a: np.asarray(a).astype(given))
+    )
     weights, biases = op.params_to_canonical(as_given(buffer))
     assert {str(one.dtype) for one in weights + biases} == {dtype}
     joined = np.concatenate([np.asarray(one).ravel() for one in weights + biases])
@@ -78,8 +113,13 @@ def test_a_state_named_c_and_h():
     np.testing.assert_array_equal(lstm(x, named, training=False)[0], wanted)
     model = openrnn.PackedModel.from_layer(lstm)
     session = openrnn.InferenceSession(model)
-    for state in (named, (h, c), [h, c], (openrnn.constant(h), openrnn.constant(c)),
-                  openrnn.nn.rnn_cell.LSTMStateTuple(openrnn.constant(c), openrnn.constant(h))):  # fmt: skip
+    for state in (
+        named,
+        (h, c),
+        [h, c],
+        (openrnn.constant(h), openrnn.constant(c)),
+        openrnn.nn.rnn_cell.LSTMStateTuple(openrnn.constant(c), openrnn.constant(h)),
+    ):
         np.testing.assert_array_equal(session.run(x, state)[0], wanted)
     pool = openrnn.StreamPool(model, streams=2)
     ids = [pool.join(openrnn.nn.rnn_cell.LSTMStateTuple(c[:, b], h[:, b])) for b in range(2)]
@@ -89,25 +129,46 @@ def test_a_state_named_c_and_h():
 def test_inputs_of_a_file_s_model_take_each_their_own_dtype():
     table = np.arange(8, dtype="float32").reshape(4, 2)
     described = [
-        {"name": "words", "kind": "input", "inputs": [], "options": {"shape": [-1, -1], "dtype": "int32"}},
-        {"name": "row", "kind": "embedding", "inputs": [("words", 0)],
-         "options": {"vocabulary": 4, "dim": 2}, "weights": {"embeddings": table}},
+        {
+            "name": "words",
+            "kind": "input",
+            "inputs": [],
+            "options": {"shape": [-1, -1], "dtype": "int32"},
+        },
+        {
+            "name": "row",
+            "kind": "embedding",
+            "inputs": [("words", 0)],
+            "options": {"vocabulary": 4, "dim": 2},
+            "weights": {"embeddings": table},
+        },
         {"name": "numbers", "kind": "input", "inputs": [], "options": {"shape": [-1, 2]}},
-        {"name": "dense", "kind": "dense", "inputs": [("numbers", 0)],
-         "options": {"units": 1, "use_bias": False}, "weights": {"kernel": np.array([[1.0], [2.0]], "float32")}},
-    ]  # fmt: skip
+        {
+            "name": "dense",
+            "kind": "dense",
+            "inputs": [("numbers", 0)],
+            "options": {"units": 1, "use_bias": False},
+            "weights": {"kernel": np.array([[1.0], [2.0]], "float32")},
+        },
+    ]
     graph = _whole.make_graph(
         [{"weights": {}, **one} for one in described], [("row", 0), ("dense", 0)], lambda name: None
     )
     assert [dtype for dtype, _ in graph.inputs] == ["int32", "float32"]
-    for words, numbers in (([[1, 3]], [[0.5, 0.25]]), (np.array([[1, 3]], "int64"), np.array([[0.5, 0.25]]))):
+    for words, numbers in (
+        ([[1, 3]], [[0.5, 0.25]]),
+        (np.array([[1, 3]], "int64"), np.array([[0.5, 0.25]])),
+    ):
         rows, dense = graph.predict([words, numbers])
         np.testing.assert_array_equal(rows, table[[[1, 3]]])
         np.testing.assert_array_equal(dense, [[1.0]])
 
 
 def test_inputs_of_a_model_take_each_their_own_dtype():
-    words, numbers = openrnn.Input((2,), dtype="int32", name="words"), openrnn.Input((2,), name="numbers")
+    words, numbers = (
+        openrnn.Input((2,), dtype="int32", name="words"),
+        openrnn.Input((2,), name="numbers"),
+    )
     embedding = layers.Embedding(4, 2)
     model = openrnn.Model([words, numbers], [embedding(words), numbers * 2.0])
     rows, doubled = model([np.array([[1, 3]], "int64"), np.array([[0.5, 0.25]])])
@@ -198,18 +259,43 @@ def test_first_weights_follow_the_seed(make, shape):
 
 
 def test_every_option_of_simple_layers():
-    dense = layers.Dense(2, "relu", True, "ones", lambda shape, dtype: np.full(shape, -3.0, dtype), "own",
-                         dtype="float64", trainable=False, device="cpu")  # fmt: skip
+    dense = layers.Dense(
+        2,
+        "relu",
+        True,
+        "ones",
+        lambda shape, dtype: np.full(shape, -3.0, dtype),
+        "own",
+        dtype="float64",
+        trainable=False,
+        device="cpu",
+    )
     np.testing.assert_array_equal(dense([[1.0, 1.5], [2.0, 4.0]]), [[0.0, 0.0], [3.0, 3.0]])
-    assert (dense.name, dense.dtype, dense.device, dense.trainable) == ("own", "float64", "cpu", False)
-    assert dense.bias.numpy().tolist() == [-3.0, -3.0] and dense.kernel.numpy().tolist() == [[1.0, 1.0]] * 2
-    embedding = layers.Embedding(3, 2, "ones", "table", dtype="float64", trainable=False, device="cpu")
+    assert (dense.name, dense.dtype, dense.device, dense.trainable) == (
+        "own",
+        "float64",
+        "cpu",
+        False,
+    )
+    assert (
+        dense.bias.numpy().tolist() == [-3.0, -3.0]
+        and dense.kernel.numpy().tolist() == [[1.0, 1.0]] * 2
+    )
+    embedding = layers.Embedding(
+        3, 2, "ones", "table", dtype="float64", trainable=False, device="cpu"
+    )
     assert embedding([[0, 2]]).numpy().tolist() == [[[1.0, 1.0], [1.0, 1.0]]]
     assert (embedding.name, embedding.dtype, embedding.device) == ("table", "float64", "cpu")
     assert not embedding.trainable and embedding.embeddings.shape == (3, 2)
     dropout = layers.Dropout(0.25, name="drop")
     assert (dropout.name, dropout.rate) == ("drop", 0.25)
-    for name, function in (("tanh", np.tanh), ("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
-                           ("linear", lambda x: x), ("relu", lambda x: np.maximum(x, 0))):  # fmt: skip
+    for name, function in (
+        ("tanh", np.tanh),
+        ("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
+        ("linear", lambda x: x),
+        ("relu", lambda x: np.maximum(x, 0)),
+    ):
         layer = layers.Dense(1, name, kernel_initializer="ones", dtype="float64")
-        np.testing.assert_allclose(layer([[0.5], [-0.25]]), function(np.array([[0.5], [-0.25]])), rtol=1e-15)
+        np.testing.assert_allclose(
+            layer([[0.5], [-0.25]]), function(np.array([[0.5], [-0.25]])), rtol=1e-15
+        )

@@ -1,11 +1,15 @@
-"""Weights to and from the arrays of other frameworks: every dtype keeps its bits, and is converted to."""
+"""Weights to and from the arrays of other frameworks: every dtype keeps its bits."""
 
 import numpy as np
 import openrnn
 import pytest
 
-MODES = {"lstm": openrnn.cudnn_rnn.ops.CudnnLSTM, "gru": openrnn.cudnn_rnn.ops.CudnnGRU,
-         "rnn_tanh": openrnn.cudnn_rnn.ops.CudnnRNNTanh, "rnn_relu": openrnn.cudnn_rnn.ops.CudnnRNNRelu}  # fmt: skip
+MODES = {
+    "lstm": openrnn.cudnn_rnn.ops.CudnnLSTM,
+    "gru": openrnn.cudnn_rnn.ops.CudnnGRU,
+    "rnn_tanh": openrnn.cudnn_rnn.ops.CudnnRNNTanh,
+    "rnn_relu": openrnn.cudnn_rnn.ops.CudnnRNNRelu,
+}
 WAYS = {
     "torch": (openrnn.torch_from_canonical, openrnn.canonical_from_torch),
     "keras": (openrnn.keras_from_canonical, openrnn.canonical_from_keras),
@@ -35,14 +39,21 @@ def arrays_of(made):
 def test_weights_there_and_back(way, mode, dtype, given):
     there, back = WAYS[way]
     weights, biases, options = canonical(mode, dtype, way)
-    kind = {"own": np.asarray, "float64": lambda one: np.asarray(one).astype("float64"),
-            "lists": lambda one: np.asarray(one).tolist()}[given]  # fmt: skip
+    kind = {
+        "own": np.asarray,
+        "float64": lambda one: np.asarray(one).astype("float64"),
+        "lists": lambda one: np.asarray(one).tolist(),
+    }[given]
     made = there([kind(one) for one in weights], [kind(one) for one in biases], mode, **options)
     arrays = arrays_of(made)
     assert {str(one.dtype) for one in arrays} == {dtype}
     numbers = np.sort(np.concatenate([np.ravel(one) for one in [*weights, *biases]]))
     np.testing.assert_array_equal(np.sort(np.concatenate([one.ravel() for one in arrays])), numbers)
-    again = {name: kind(one) for name, one in made.items()} if way == "torch" else [kind(one) for one in made]
+    again = (
+        {name: kind(one) for name, one in made.items()}
+        if way == "torch"
+        else [kind(one) for one in made]
+    )
     found = back(again, mode, **options)
     for before, after in zip((weights, biases), found, strict=True):
         assert {str(one.dtype) for one in after} == {dtype} and len(before) == len(after)

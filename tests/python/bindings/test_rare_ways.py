@@ -1,4 +1,4 @@
-"""Nodes without their layers, cells without members, threads of other libraries, groups of threads."""
+"""Nodes without layers, cells without members, groups of threads, threads of other libraries."""
 
 import copy
 import ctypes
@@ -28,9 +28,12 @@ def test_a_cell_that_says_nothing_of_itself():
         pass
 
     cell, ones = Bare(name="bare"), np.ones((2, 3), "float32")
-    for what, call in (("output_size", lambda: cell.output_size), ("state_size", lambda: cell.state_size),
-                       ("state_size", lambda: cell.zero_state(2, "float32")),
-                       ("state_size", lambda: cell(ones, ones))):  # fmt: skip
+    for what, call in (
+        ("output_size", lambda: cell.output_size),
+        ("state_size", lambda: cell.state_size),
+        ("state_size", lambda: cell.zero_state(2, "float32")),
+        ("state_size", lambda: cell(ones, ones)),
+    ):
         assert said(openrnn.UnsupportedError, call) == (
             f"[bare] its class has no {what}, expected a subclass that has one"
         )
@@ -58,12 +61,19 @@ def test_a_node_whose_layer_is_gone():
     del held
     gc.collect()
     assert node.outbound_layer is None and node.output_shapes == [(None, 2)]
-    text = "[Model] the recorded call of 'd' is to be copied or pickled, expected one that can be: its layer is gone"
-    assert said(TypeError, lambda: pickle.dumps(node)) == said(TypeError, lambda: copy.deepcopy(node)) == text
+    text = (
+        "[Model] the recorded call of 'd' is to be copied or pickled, expected one that can be: "
+        "its layer is gone"
+    )
+    assert (
+        said(TypeError, lambda: pickle.dumps(node))
+        == said(TypeError, lambda: copy.deepcopy(node))
+        == text
+    )
     model = openrnn.Model(x, node.output_tensors[0])
     assert said(openrnn.StateError, lambda: model(np.ones((1, 3)))) == (
-        "[Model] the layer 'd' is gone, expected it to outlive the tensors that it made (one made by "
-        "std::make_shared does)"
+        "[Model] the layer 'd' is gone, expected it to outlive the tensors that it made "
+        "(one made by std::make_shared does)"
     )
 
 
@@ -71,8 +81,8 @@ def test_a_saveable_is_made_once():
     layer = cudnn_rnn.CudnnLSTM(2, 2)
     assert layer.saveable is None
     assert said(openrnn.StateError, layer._create_saveable) == (
-        "[CudnnLSTM] create_saveable of 'cudnn_lstm' before the input shape is known, expected a build or a "
-        "call before"
+        "[CudnnLSTM] create_saveable of 'cudnn_lstm' before the input shape is known, expected a "
+        "build or a call before"
     )
     layer.build((None, None, 3))
     assert layer.saveable is layer.saveable
@@ -81,14 +91,18 @@ def test_a_saveable_is_made_once():
     )
     assert layer._canonical_weight_shape(0) == [(2, 3)] * 4 + [(2, 2)] * 4
     assert layer._canonical_weight_shape(1) == [(2, 2)] * 8
-    assert layer.canonical_weight_shapes == layer._canonical_weight_shape(0) + layer._canonical_weight_shape(1)
+    assert layer.canonical_weight_shapes == layer._canonical_weight_shape(
+        0
+    ) + layer._canonical_weight_shape(1)
     assert layer.canonical_bias_shapes == [[2]] * 16
 
 
 def test_no_copy_on_the_device_where_an_array_lies():
     array = np.array([1.5, 2.5], "float32")
     for device in (None, "cpu"):
-        assert np.shares_memory(array, np.asarray(openrnn.from_dlpack(array, device=device, copy=False)))
+        assert np.shares_memory(
+            array, np.asarray(openrnn.from_dlpack(array, device=device, copy=False))
+        )
         apart = openrnn.from_dlpack(array, device=device, copy=True)
         assert not np.shares_memory(array, np.asarray(apart)) and apart.device == "cpu"
 
@@ -127,10 +141,11 @@ import numpy as np
 from openrnn import _core
 
 library = ctypes.CDLL("libgomp.so.1")
-cell = _core.KerasCell({"rnn_mode": "lstm", "num_units": 64, "input_size": 48, "dtype": "float64", "single_bias": True})
+options = {"rnn_mode": "lstm", "num_units": 64, "input_size": 48, "single_bias": True}
+cell = _core.KerasCell({**options, "dtype": "float64"})
 draw = np.random.default_rng(1).normal
-arrays = [draw(size=(96, 12, 48)), draw(size=(96, 64)), draw(size=(96, 64)), draw(size=(48, 256)) / 8,
-          draw(size=(64, 256)) / 8, draw(size=256)]
+shapes = [(96, 12, 48), (96, 64), (96, 64), (48, 256), (64, 256), (256,)]
+arrays = [draw(size=shape) / 4 for shape in shapes]
 
 def run(threads):
     made = [np.zeros((96, 12, 64)), np.zeros((96, 64)), np.zeros((96, 64))]
@@ -155,5 +170,7 @@ def test_threads_of_openmp_compute_the_same_bits():
         ctypes.CDLL("libgomp.so.1")
     except OSError:
         pytest.skip("there is no libgomp.so.1")
-    found = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
+    )
     assert (found.returncode, found.stdout) == (0, "the same\n"), found.stderr

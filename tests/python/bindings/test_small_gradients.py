@@ -51,8 +51,16 @@ def test_a_step():
 def test_fit_in_parts(parts):
     dense = layers.Dense(1, use_bias=False, kernel_initializer="ones", dtype="float16")
     optimizer = train.GradientDescentOptimizer(1.0 / SMALL / 16)
-    history = train.fit(dense, (X, X), lambda y, found: shrunk(found) * 0.25, optimizer, batch_size=4,
-                        micro_batches=parts, progress=False, shuffle=False)  # fmt: skip
+    history = train.fit(
+        dense,
+        (X, X),
+        lambda y, found: shrunk(found) * 0.25,
+        optimizer,
+        batch_size=4,
+        micro_batches=parts,
+        progress=False,
+        shuffle=False,
+    )
     wanted = {1: X.sum() / 64, 2: X.sum() / 64 / 2, 4: X.sum() / 64 / 4}[parts]
     np.testing.assert_array_equal(dense.kernel, [[np.float16(1.0 - wanted)]])
     assert history.steps == 1 and optimizer.loss_scale > 1.0

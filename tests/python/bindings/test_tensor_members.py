@@ -12,16 +12,37 @@ A = np.array([[1.5, -2.0], [0.25, 3.0]], "float32")
 M = np.array([[2.0, 0.5], [-1.0, 4.0]], "float32")
 W = np.array([[1.0, 2.0, 4.0], [-0.5, 0.25, 8.0]], "float32")
 MADE = [openrnn.Tensor, openrnn.Variable]
-OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.lt,
-             operator.le, operator.gt, operator.ge]  # fmt: skip
+OPERATORS = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.pow,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+]
 
 
 @pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize("op", OPERATORS)
-@pytest.mark.parametrize("other", [
-    np.abs(M), np.abs(M).tolist(), openrnn.constant(np.abs(M)), np.abs(M).astype("float64"),
-    openrnn.constant([2.0, 1.5]), [[2.0], [1.5]], 2, 2.5, 1, np.float32(2.0), openrnn.constant(2.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        np.abs(M),
+        np.abs(M).tolist(),
+        openrnn.constant(np.abs(M)),
+        np.abs(M).astype("float64"),
+        openrnn.constant([2.0, 1.5]),
+        [[2.0], [1.5]],
+        2,
+        2.5,
+        1,
+        np.float32(2.0),
+        openrnn.constant(2.0),
+    ],
+)
 def test_operators_from_both_sides(made, op, other):
     mine, theirs = np.abs(A), np.asarray(other, "float32")
     np.testing.assert_allclose(op(made(mine), other), op(mine, theirs), rtol=2e-6)
@@ -29,7 +50,9 @@ def test_operators_from_both_sides(made, op, other):
 
 
 @pytest.mark.parametrize("made", MADE)
-@pytest.mark.parametrize("kind", [np.asarray, np.ndarray.tolist, openrnn.constant, openrnn.Variable])
+@pytest.mark.parametrize(
+    "kind", [np.asarray, np.ndarray.tolist, openrnn.constant, openrnn.Variable]
+)
 def test_products_from_both_sides(made, kind):
     np.testing.assert_array_equal(made(A) @ kind(M), A @ M)
     np.testing.assert_array_equal(kind(M) @ made(A), M @ A)
@@ -51,10 +74,17 @@ def test_operators_of_one(made):
 
 
 SYMBOLIC = {
-    "numpy": lambda x: x.numpy(), "__array__": np.asarray, "item": lambda x: x.item(), "float": float,
-    "int": int, "bool": bool, "in": lambda x: 1.0 in x, "device": lambda x: x.device,
-    "__dlpack__": lambda x: x.__dlpack__(), "__dlpack_device__": lambda x: x.__dlpack_device__(),
-}  # fmt: skip
+    "numpy": lambda x: x.numpy(),
+    "__array__": np.asarray,
+    "item": lambda x: x.item(),
+    "float": float,
+    "int": int,
+    "bool": bool,
+    "in": lambda x: 1.0 in x,
+    "device": lambda x: x.device,
+    "__dlpack__": lambda x: x.__dlpack__(),
+    "__dlpack_device__": lambda x: x.__dlpack_device__(),
+}
 
 
 @pytest.mark.parametrize("member", SYMBOLIC)
@@ -71,15 +101,27 @@ def test_other_refusals_of_a_symbolic_tensor():
     for call, error, text in (
         (lambda: memoryview(x), BufferError, "[Tensor] it is symbolic, expected one with a value"),
         (lambda: len(x), TypeError, "[len] the tensor has no known first dimension, expected one"),
-        (lambda: f"{x:.2f}", TypeError,
-         "[format] the format is '.2f' for shape [-1, 2], expected one element with a value"),
-        (lambda: openrnn.Variable(x), TypeError,
-         "[Variable] the initial value is a symbolic tensor, expected one with a value"),
-        (lambda: openrnn.Variable(1.0).assign(x), TypeError,
-         "[assign] a symbolic tensor, expected one with a value"),
-        (lambda: openrnn.constant(1.0).to(None), TypeError,
-         "[to] device is 'NoneType', expected a string"),
-    ):  # fmt: skip
+        (
+            lambda: f"{x:.2f}",
+            TypeError,
+            "[format] the format is '.2f' for shape [-1, 2], expected one element with a value",
+        ),
+        (
+            lambda: openrnn.Variable(x),
+            TypeError,
+            "[Variable] the initial value is a symbolic tensor, expected one with a value",
+        ),
+        (
+            lambda: openrnn.Variable(1.0).assign(x),
+            TypeError,
+            "[assign] a symbolic tensor, expected one with a value",
+        ),
+        (
+            lambda: openrnn.constant(1.0).to(None),
+            TypeError,
+            "[to] device is 'NoneType', expected a string",
+        ),
+    ):
         with pytest.raises(error) as raised:
             call()
         assert str(raised.value) == text
@@ -108,11 +150,15 @@ def test_reductions(made, name):
             along = tuple(axis) if isinstance(axis, list) else axis
             wanted = getattr(x, name)(axis=along, keepdims=keepdims)
             np.testing.assert_allclose(getattr(made(x), name)(axis, keepdims), wanted, rtol=1e-6)
-            np.testing.assert_allclose(getattr(openrnn, "reduce_" + name)(x, axis, keepdims), wanted, rtol=1e-6)
+            np.testing.assert_allclose(
+                getattr(openrnn, "reduce_" + name)(x, axis, keepdims), wanted, rtol=1e-6
+            )
 
 
 @pytest.mark.parametrize("made", MADE)
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64", "uint8", "bool", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "int32", "int64", "uint8", "bool", "bfloat16"]
+)
 def test_numbers_of_every_dtype(made, dtype):
     values = [1, 0, 1] if dtype == "bool" else [3, 0, 2]
     t = made(values, dtype=dtype)
@@ -122,27 +168,46 @@ def test_numbers_of_every_dtype(made, dtype):
     assert [int(one) for one in t] == values and [float(one) for one in t] == values
     assert [bool(one) for one in t] == [one != 0 for one in values]
     assert values[0] in t and 0 in t and (7 not in t or dtype == "bool") and "text" not in t
-    assert t.astype(dtype).dtype == np.dtype(dtype) and t.astype("float64").numpy().tolist() == values
+    assert (
+        t.astype(dtype).dtype == np.dtype(dtype) and t.astype("float64").numpy().tolist() == values
+    )
     again = pickle.loads(pickle.dumps(t if made is openrnn.Tensor else t.read_value()))
     assert again.dtype == t.dtype and again.numpy().tolist() == t.numpy().tolist()
 
 
 def test_integers_beyond_a_double():
     big = 2**53 + 1
-    assert openrnn.constant(big, dtype="int64").item() == big == int(openrnn.constant(big, dtype="int64"))
-    assert openrnn.constant([big]).dtype == "int64" and openrnn.constant([2**31 - 1]).dtype == "int32"
+    assert (
+        openrnn.constant(big, dtype="int64").item()
+        == big
+        == int(openrnn.constant(big, dtype="int64"))
+    )
+    assert (
+        openrnn.constant([big]).dtype == "int64" and openrnn.constant([2**31 - 1]).dtype == "int32"
+    )
 
 
 @pytest.mark.parametrize("made", MADE)
 def test_texts(made):
     t = made(A) if made is openrnn.Tensor else made(A, name="w")
-    head = "<openrnn.Tensor shape=(2, 2)" if made is openrnn.Tensor else "<openrnn.Variable 'w' shape=(2, 2)"
+    head = (
+        "<openrnn.Tensor shape=(2, 2)"
+        if made is openrnn.Tensor
+        else "<openrnn.Variable 'w' shape=(2, 2)"
+    )
     if made is openrnn.Tensor:
         assert repr(t) == f"{head}, dtype=float32, numpy=\n{A!r}>"
     else:
-        assert repr(t) == f"<openrnn.Variable '{t.name}' shape=(2, 2), dtype=float32, numpy=\n{A!r}>"
+        assert (
+            repr(t) == f"<openrnn.Variable '{t.name}' shape=(2, 2), dtype=float32, numpy=\n{A!r}>"
+        )
     assert format(t) == str(t) == repr(t)
-    assert t._repr_html_() == "<pre>" + repr(t).replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#x27;") + "</pre>"
+    assert (
+        t._repr_html_()
+        == "<pre>"
+        + repr(t).replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#x27;")
+        + "</pre>"
+    )
     assert f"{made([2.5]):.2f}" == "2.50" and f"{made(7):d}" == "7"
     small = made([1.5], dtype="bfloat16")
     assert repr(small).endswith("numpy=\narray([1.5], dtype=bfloat16)>")
@@ -159,9 +224,13 @@ def test_arrays_and_copies(made):
     t = made(A)
     shared, own = np.asarray(t), np.array(t, copy=True)
     assert not shared.flags.writeable and own.flags.writeable and not np.shares_memory(shared, own)
-    assert np.shares_memory(shared, t.__array__(copy=False)) and np.shares_memory(shared, t.__array__("float32"))
+    assert np.shares_memory(shared, t.__array__(copy=False)) and np.shares_memory(
+        shared, t.__array__("float32")
+    )
     wide = t.__array__("float64", copy=True)
-    assert wide.dtype == "float64" and wide.tolist() == A.tolist() == t.__array__("float64").tolist()
+    assert (
+        wide.dtype == "float64" and wide.tolist() == A.tolist() == t.__array__("float64").tolist()
+    )
     again = t.__array__("float32", copy=True)
     assert again.flags.writeable and not np.shares_memory(again, shared)
     taken = np.from_dlpack(t, copy=True)
@@ -181,7 +250,11 @@ def test_masks_of_calls_differ():
     ones = np.ones(200, "float32")
     for seed in (None, 5):
         masks = [openrnn.nn.dropout(ones, rate=0.5, seed=seed).numpy() for _ in range(3)]
-        assert (masks[0] != masks[1]).any() and (masks[1] != masks[2]).any() and (masks[0] != masks[2]).any()
+        assert (
+            (masks[0] != masks[1]).any()
+            and (masks[1] != masks[2]).any()
+            and (masks[0] != masks[2]).any()
+        )
     with openrnn.GradientTape() as tape:
         x = openrnn.Variable(ones)
         y = openrnn.nn.dropout(x, rate=0.5)

@@ -27,7 +27,7 @@ def op_and_params():
 
 
 def gradients(call, sources, spoil):
-    """Of the sum of squares of what is called, the arrays being spoilt before they are asked for."""
+    """Of a sum of squares, whose arrays are spoilt before they are asked for."""
     with openrnn.GradientTape() as tape:
         output = call()[0]
         loss = openrnn.reduce_sum(output * output)
@@ -40,8 +40,9 @@ def gradients(call, sources, spoil):
 def test_a_tape_keeps_the_values_of_a_layer_s_arrays(spoilt):
     layer, x, h = gru(), SEQUENCE.copy(), STATE.copy()
     found = gradients(lambda: layer(x, (h,)), [layer.kernel], [x, h] if spoilt else [])
-    wanted = gradients(lambda: layer(openrnn.constant(SEQUENCE), (openrnn.constant(STATE),)),
-                       [layer.kernel], [])  # fmt: skip
+    wanted = gradients(
+        lambda: layer(openrnn.constant(SEQUENCE), (openrnn.constant(STATE),)), [layer.kernel], []
+    )
     np.testing.assert_array_equal(found[0], wanted[0])
 
 
@@ -54,7 +55,9 @@ def test_a_tape_keeps_the_values_of_an_operation_s_arrays():
     given = openrnn.Variable(STATE)
     by_state = gradients(lambda: op(SEQUENCE.copy(), given, (p := params.copy())), [given], [])
     p = params.copy()
-    np.testing.assert_array_equal(gradients(lambda: op(SEQUENCE, given, p), [given], [p])[0], by_state[0])
+    np.testing.assert_array_equal(
+        gradients(lambda: op(SEQUENCE, given, p), [given], [p])[0], by_state[0]
+    )
 
 
 @pytest.mark.parametrize("symbolic", ["inputs", "state", "lengths"])
@@ -90,7 +93,11 @@ def test_a_layer_with_a_regularizer_of_its_output_keeps_it():
 
 
 def test_gradients_come_in_the_places_of_their_sources():
-    w, other, unused = openrnn.Variable([1.0, 2.0]), openrnn.Variable([3.0, 4.0]), openrnn.Variable(1.0)
+    w, other, unused = (
+        openrnn.Variable([1.0, 2.0]),
+        openrnn.Variable([3.0, 4.0]),
+        openrnn.Variable(1.0),
+    )
     plain, x = openrnn.constant([5.0, 6.0]), openrnn.constant([7.0, 8.0])
     with openrnn.GradientTape() as tape:
         tape.watch([x, w])
@@ -98,10 +105,19 @@ def test_gradients_come_in_the_places_of_their_sources():
         loss = openrnn.reduce_sum(rows)
     found = tape.gradient(loss, [plain, w, unused, x, other])
     assert [None if one is None else one.numpy().tolist() for one in found] == [
-        None, [2.0, 2.0], None, [3.0, 4.0], [7.0, 8.0]]  # fmt: skip
+        None,
+        [2.0, 2.0],
+        None,
+        [3.0, 4.0],
+        [7.0, 8.0],
+    ]
     each = tape.per_sample_gradients(rows, [plain, other, unused, w])
     assert [None if one is None else one.numpy().tolist() for one in each] == [
-        None, [[7.0, 0.0], [0.0, 8.0]], None, [[2.0, 0.0], [0.0, 2.0]]]  # fmt: skip
+        None,
+        [[7.0, 0.0], [0.0, 8.0]],
+        None,
+        [[2.0, 0.0], [0.0, 2.0]],
+    ]
     norms = tape.per_sample_norms(rows, [plain, w, unused, other])
     np.testing.assert_allclose(norms, np.sqrt([4 + 49, 4 + 64]), rtol=1e-6)
     assert norms.dtype == "float64"
@@ -116,8 +132,10 @@ def test_output_gradients_stay_with_their_targets():
     starts = [np.array([100.0, 100.0]), np.array([1.0, 2.0]), np.array([10.0, 20.0])]
     found = tape.gradient([plain, first, second], w, starts)
     np.testing.assert_array_equal(found, [3.0 + 2 * 10.0, 6.0 + 4 * 20.0])
-    np.testing.assert_array_equal(tape.gradient([plain, first, second], w, [None, None, starts[2]]),
-                                  [3.0 + 2 * 10.0, 3.0 + 4 * 20.0])  # fmt: skip
+    np.testing.assert_array_equal(
+        tape.gradient([plain, first, second], w, [None, None, starts[2]]),
+        [3.0 + 2 * 10.0, 3.0 + 4 * 20.0],
+    )
 
 
 class Own(layers.Layer):
@@ -152,12 +170,17 @@ OBJECTS = {
     "cell in a loop": (OwnCell, lambda made: dynamic_rnn(made, X, dtype="float32")),
     "gru": (lambda: OwnGru(3), lambda made: dynamic_rnn(made, X, dtype="float32")),
     "gru of another dtype": (lambda: OwnGru(3), lambda made: dynamic_rnn(made, X, dtype="float64")),
-    "wrapped": (lambda: rnn_cell.DropoutWrapper(OwnCell()), lambda made: dynamic_rnn(made, X, dtype="float32")),
-    "several": (lambda: rnn_cell.MultiRNNCell([OwnCell(), OwnGru(3)]),
-                lambda made: dynamic_rnn(made, X, dtype="float32")),
+    "wrapped": (
+        lambda: rnn_cell.DropoutWrapper(OwnCell()),
+        lambda made: dynamic_rnn(made, X, dtype="float32"),
+    ),
+    "several": (
+        lambda: rnn_cell.MultiRNNCell([OwnCell(), OwnGru(3)]),
+        lambda made: dynamic_rnn(made, X, dtype="float32"),
+    ),
     "dense": (lambda: layers.Dense(2), lambda made: made(STEP)),
     "recurrent": (lambda: cudnn_rnn.CudnnGRU(1, 2), lambda made: made(X)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("used", [False, True])
@@ -173,18 +196,24 @@ def test_objects_are_freed(used):
         del made
     gc.collect()
     assert {name: [ref() for ref in refs] for name, refs in gone.items()} == {
-        name: [None] * len(refs) for name, refs in gone.items()}  # fmt: skip
+        name: [None] * len(refs) for name, refs in gone.items()
+    }
 
 
 def made_layers():
     """Layers of each class by what they are called on."""
     return [
-        (lambda: layers.LSTM(3, forget_bias=0.5), True), (lambda: layers.GRU(3, reset_after=False), True),
-        (lambda: layers.RNN(3, activation="elu"), True), (lambda: cudnn_rnn.CudnnLSTM(1, 3), True),
-        (lambda: cudnn_rnn.CudnnGRU(1, 3), True), (lambda: cudnn_rnn.CudnnRNNTanh(1, 3), True),
-        (lambda: cudnn_rnn.CudnnRNNRelu(1, 3), True), (lambda: layers.Dense(3, "relu"), False),
-        (lambda: layers.Dropout(0.25, seed=3), False), (lambda: layers.Embedding(7, 3), False),
-    ]  # fmt: skip
+        (lambda: layers.LSTM(3, forget_bias=0.5), True),
+        (lambda: layers.GRU(3, reset_after=False), True),
+        (lambda: layers.RNN(3, activation="elu"), True),
+        (lambda: cudnn_rnn.CudnnLSTM(1, 3), True),
+        (lambda: cudnn_rnn.CudnnGRU(1, 3), True),
+        (lambda: cudnn_rnn.CudnnRNNTanh(1, 3), True),
+        (lambda: cudnn_rnn.CudnnRNNRelu(1, 3), True),
+        (lambda: layers.Dense(3, "relu"), False),
+        (lambda: layers.Dropout(0.25, seed=3), False),
+        (lambda: layers.Embedding(7, 3), False),
+    ]
 
 
 @pytest.mark.parametrize("place", range(10))
@@ -208,12 +237,17 @@ def test_a_model_s_layer_is_of_its_class_when_its_object_is_gone(place):
 
 
 CELLS = [
-    lambda: rnn_cell.BasicRNNCell(3), lambda: rnn_cell.BasicLSTMCell(3, forget_bias=0.5),
-    lambda: rnn_cell.LSTMCell(3, use_peepholes=True), lambda: rnn_cell.GRUCell(3),
-    lambda: rnn_cell.LayerNormBasicLSTMCell(3), lambda: cudnn_rnn.CudnnCompatibleLSTMCell(3),
-    lambda: cudnn_rnn.CudnnCompatibleGRUCell(3), lambda: rnn_cell.DropoutWrapper(rnn_cell.GRUCell(3)),
-    lambda: rnn_cell.MultiRNNCell([rnn_cell.GRUCell(3), rnn_cell.LSTMCell(3)]), OwnCell,
-]  # fmt: skip
+    lambda: rnn_cell.BasicRNNCell(3),
+    lambda: rnn_cell.BasicLSTMCell(3, forget_bias=0.5),
+    lambda: rnn_cell.LSTMCell(3, use_peepholes=True),
+    lambda: rnn_cell.GRUCell(3),
+    lambda: rnn_cell.LayerNormBasicLSTMCell(3),
+    lambda: cudnn_rnn.CudnnCompatibleLSTMCell(3),
+    lambda: cudnn_rnn.CudnnCompatibleGRUCell(3),
+    lambda: rnn_cell.DropoutWrapper(rnn_cell.GRUCell(3)),
+    lambda: rnn_cell.MultiRNNCell([rnn_cell.GRUCell(3), rnn_cell.LSTMCell(3)]),
+    OwnCell,
+]
 
 
 @pytest.mark.parametrize("place", range(len(CELLS)))
@@ -248,11 +282,19 @@ def test_seeded_initializers():
     }
     for name, make in makers.items():
         one, other = make(), make()
-        first, second = (np.asarray(openrnn.get_variable(f"{name}{n}", (50, 40), initializer=one)) for n in range(2))
+        first, second = (
+            np.asarray(openrnn.get_variable(f"{name}{n}", (50, 40), initializer=one))
+            for n in range(2)
+        )
         assert (first != second).any()
-        np.testing.assert_array_equal(openrnn.get_variable(f"{name}2", (50, 40), initializer=other), first)
-        low, high, mean, std = {"uniform": (-2.0, 3.0, 0.5, 5 / 12**0.5), "normal": (-9.0, 9.0, 4.0, 0.5),
-                                "glorot": (-((6 / 90) ** 0.5), (6 / 90) ** 0.5, 0.0, (2 / 90) ** 0.5)}[name]  # fmt: skip
+        np.testing.assert_array_equal(
+            openrnn.get_variable(f"{name}2", (50, 40), initializer=other), first
+        )
+        low, high, mean, std = {
+            "uniform": (-2.0, 3.0, 0.5, 5 / 12**0.5),
+            "normal": (-9.0, 9.0, 4.0, 0.5),
+            "glorot": (-((6 / 90) ** 0.5), (6 / 90) ** 0.5, 0.0, (2 / 90) ** 0.5),
+        }[name]
         assert low <= first.min() and first.max() <= high
         assert abs(first.mean() - mean) < 0.1 * std and abs(first.std() - std) < 0.05 * std
     half = openrnn.initializers.constant(0.5)

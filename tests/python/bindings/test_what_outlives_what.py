@@ -45,7 +45,9 @@ def test_a_symbolic_tensor_keeps_its_graph():
     gc.collect()
     assert kept() is not None
     with kept().as_default():
-        np.testing.assert_array_equal(openrnn.Model(again_input(doubled), doubled)([[1.0, 2.0]]), [[2.0, 4.0]])
+        np.testing.assert_array_equal(
+            openrnn.Model(again_input(doubled), doubled)([[1.0, 2.0]]), [[2.0, 4.0]]
+        )
     gc.collect()
     assert kept() is not None
     del doubled
@@ -94,9 +96,13 @@ def test_collections_of_the_library():
 def takers():
     layer = openrnn.cudnn_rnn.CudnnGRU(1, 2)
     layer.build((None, None, 2))
-    return {"tensor": openrnn.constant, "variable": openrnn.Variable, "reshaped": lambda x: openrnn.reshape(x, (3, 1)),
-            "operand": lambda x: openrnn.constant(1, dtype="float32") + openrnn.cast(x, "float32"),
-            "converted": lambda x: openrnn.Tensor(x, dtype="float64")}  # fmt: skip
+    return {
+        "tensor": openrnn.constant,
+        "variable": openrnn.Variable,
+        "reshaped": lambda x: openrnn.reshape(x, (3, 1)),
+        "operand": lambda x: openrnn.constant(1, dtype="float32") + openrnn.cast(x, "float32"),
+        "converted": lambda x: openrnn.Tensor(x, dtype="float64"),
+    }
 
 
 @pytest.mark.parametrize("code", DTYPES)
@@ -114,7 +120,11 @@ def test_memory_that_a_layer_s_call_borrows_is_given_back():
     raw = bytearray(np.arange(8, dtype="float32").tobytes())
     op = openrnn.cudnn_rnn.ops.CudnnGRU(1, 2, 2)
     params, h = np.ones(op.params_size(), "float32"), np.zeros((1, 2, 2), "float32")
-    for call in (lambda x: layer(x), lambda x: layer(x, training=False), lambda x: op(x, h, params)):
+    for call in (
+        lambda x: layer(x),
+        lambda x: layer(x, training=False),
+        lambda x: op(x, h, params),
+    ):
         kept = call(memoryview(raw).cast("f", (2, 2, 2)))
         raw.extend(b"1234")  # a call's results hold nothing of it
         del raw[-4:]
@@ -122,14 +132,31 @@ def test_memory_that_a_layer_s_call_borrows_is_given_back():
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3), (2, 0, 4), (2, 3, 4)])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "int32", "int64", "uint8", "bool"]
+)
 def test_a_tensor_lends_its_memory(shape, dtype):
     x = np.arange(int(np.prod(shape)), dtype="int64").reshape(shape).astype(dtype)
     view = memoryview(openrnn.Tensor(x))
     ours = memoryview(np.asarray(openrnn.Tensor(x)))
-    assert (view.shape, view.strides, view.itemsize, view.nbytes, view.ndim, view.readonly, view.c_contiguous) == (
-        shape, ours.strides if x.size else view.strides, x.itemsize, x.nbytes, x.ndim, True, True)  # fmt: skip
-    codes = {"float16": "e", "float32": "f", "float64": "d", "int32": "i", "int64": "q", "uint8": "B", "bool": "?"}
+    assert (
+        view.shape,
+        view.strides,
+        view.itemsize,
+        view.nbytes,
+        view.ndim,
+        view.readonly,
+        view.c_contiguous,
+    ) == (shape, ours.strides if x.size else view.strides, x.itemsize, x.nbytes, x.ndim, True, True)
+    codes = {
+        "float16": "e",
+        "float32": "f",
+        "float64": "d",
+        "int32": "i",
+        "int64": "q",
+        "uint8": "B",
+        "bool": "?",
+    }
     assert view.format == codes[dtype] and view.tobytes() == x.tobytes()
     assert memoryview(openrnn.Tensor(x)).tobytes() == x.tobytes(), "the view keeps the tensor"
 
@@ -138,7 +165,10 @@ def test_what_a_tensor_does_not_lend():
     raw = bytearray(4)
     with pytest.raises(BufferError) as raised:
         memoryview(openrnn.Tensor([1.0], dtype="bfloat16"))
-    assert str(raised.value) == "[Tensor] the buffer protocol has no bfloat16, expected numpy() or DLPack"
+    assert (
+        str(raised.value)
+        == "[Tensor] the buffer protocol has no bfloat16, expected numpy() or DLPack"
+    )
     with pytest.raises(TypeError):
         memoryview(openrnn.constant([1.0]))[0] = 2.0
     with pytest.raises((BufferError, TypeError)):
@@ -147,9 +177,14 @@ def test_what_a_tensor_does_not_lend():
 
 
 def arrays(**changes):
-    x = {"x": np.ones((3, 2, 3), "float32"), "y": np.empty((3, 2, 4), "float32"), "h0": np.zeros((1, 2, 4), "float32"),
-         "c0": np.zeros((1, 2, 4), "float32"), "hn": np.empty((1, 2, 4), "float32"),
-         "cn": np.empty((1, 2, 4), "float32")}  # fmt: skip
+    x = {
+        "x": np.ones((3, 2, 3), "float32"),
+        "y": np.empty((3, 2, 4), "float32"),
+        "h0": np.zeros((1, 2, 4), "float32"),
+        "c0": np.zeros((1, 2, 4), "float32"),
+        "hn": np.empty((1, 2, 4), "float32"),
+        "cn": np.empty((1, 2, 4), "float32"),
+    }
     return {**x, **changes}
 
 
@@ -220,11 +255,19 @@ def test_what_a_pool_writes_and_what_it_reads():
         (lambda: pool.reset_core(stream, h, x), "[reset] an array of 36 bytes, expected 16"),
         (lambda: pool.read_core(stream, x, c), "[read] an array of 36 bytes, expected 16"),
         (lambda: pool.read_core(stream, h.copy(), x), "[read] an array of 36 bytes, expected 16"),
-        (lambda: pool.step_core([stream], h, x, None, 3, True), "[step] an array of 16 bytes, expected 36"),
-        (lambda: pool.step_core([stream], x, x, None, 3, True), "[step] an array of 36 bytes, expected 48"),
-        (lambda: pool.step_core([stream], x, x, np.zeros(3, "int32"), 3, True),
-         "[step] an array of 12 bytes, expected 4"),
-    ):  # fmt: skip
+        (
+            lambda: pool.step_core([stream], h, x, None, 3, True),
+            "[step] an array of 16 bytes, expected 36",
+        ),
+        (
+            lambda: pool.step_core([stream], x, x, None, 3, True),
+            "[step] an array of 36 bytes, expected 48",
+        ),
+        (
+            lambda: pool.step_core([stream], x, x, np.zeros(3, "int32"), 3, True),
+            "[step] an array of 12 bytes, expected 4",
+        ),
+    ):
         with pytest.raises(openrnn.ArgumentError) as raised:
             call()
         assert str(raised.value) == text
