@@ -79,6 +79,25 @@ TEST(CudnnWeights, AreInOurOrderOtherwise) {
   EXPECT_TRUE(cudnn::weight_map(context, c.spec)->is_ours);
 }
 
+TEST(CudnnWeights, SayWhatTheyArePackedFor) {
+  const Case c = parse_case("gru L1 U5 I3 B2 T3 f32", "purpose");
+  const Data d = make_data(c);
+  ForwardBuffers out = forward_buffers(c);
+  for (const PackFor purpose : {PackFor::kInference, PackFor::kTraining}) {
+    const auto packed = subject().pack(c.spec, d.params.view(), purpose);
+    EXPECT_EQ(packed->purpose(), purpose);
+    EXPECT_EQ(packed->spec(), c.spec);
+    const auto save = [&] { subject().forward_saving(forward_args(c, d, out, packed, true)); };
+    if (purpose == PackFor::kTraining) {
+      save();
+    } else {
+      EXPECT_EQ(
+          error_of(save),
+          "[forward_saving] params are packed for inference, expected them packed for training");
+    }
+  }
+}
+
 std::string choice_for(const std::string& network) {
   std::string found;
   for (const std::string& line : cudnn::choices_so_far()) {

@@ -262,6 +262,53 @@ def test_a_reserve_of_another_operand_is_not_used(two_layers, name):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("name", ["x", "h0", "c0"])
+def test_a_reserve_of_another_projected_state_is_not_used(name):
+    """Whose cell state is wider than its hidden one, by any of its elements."""
+    parts = frame("openrnn_forward")
+    parts[1]["reserve"] = np.zeros(_core.jax_reserve_bytes(parts[2]["network"], TIME, BATCH, False), np.uint8)
+    assert parts[1]["reserve"].size and run("openrnn_forward", parts) is None
+    for place in range(parts[0][name].size):
+        given = {**parts[0], name: parts[0][name].copy()}
+        given[name].flat[place] += 1
+        found = []
+        for reserve in (parts[1]["reserve"], np.zeros(0, np.uint8)):
+            back = frame("openrnn_backward", change={**given, "reserve": reserve})
+            back[0].pop("token")
+            names = [*before("d", OUTPUTS), *SHAPES, "sequence_lengths", "seed", "reserve"]
+            assert Call([back[0][each] for each in names], list(back[1].values()), back[2]).run("openrnn_backward") is None
+            found.append(list(back[1].values()))
+        for a, b in zip(*found, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("handler", ["openrnn_forward", "openrnn_backward"])
+def test_what_the_library_does_not_support_is_told_as_that(handler):
+    network = {**NETWORK, "weights_dtype": "int8"}
+    room = np.zeros(_core.jax_reserve_bytes(_core.jax_network(NETWORK), TIME, BATCH, False), np.uint8)
+    more = {"result": {"reserve": room}} if handler == "openrnn_forward" else {}
+    assert run(handler, frame(handler, network, **more)) == (
+        12, "[pack] weights_dtype is 'int8', which is for inference; expected 'none' in training"
+    )  # fmt: skip
+
+
+def test_a_network_that_no_engine_runs_is_the_library_s_own_error():
+    code, said = run("openrnn_forward", frame("openrnn_forward", {**NETWORK, "math": "tf32"}))
+    assert code == 13 and said.startswith("[choose_engine] no engine of the cpu can run lstm, 1 layer")
+
+
+@pytest.mark.parametrize("name", ["h0", "c0", "x", "params"])
+@pytest.mark.parametrize("rank", ["lower", "higher"])
+def test_arrays_of_another_rank(name, rank):
+    """Whose dimensions begin as the right ones do, or end with more."""
+    right = SHAPES[name]
+    shape = right[:-1] if rank == "lower" else (*right, 1)
+    given = np.zeros(shape, "float32")
+    expected = "3 dimensions" if name == "x" else f"float32 [{', '.join(map(str, right))}]"
+    found = run("openrnn_forward", frame("openrnn_forward", change={name: given}))
+    assert found == (3, f"[openrnn.jax] {name} is {text(given)}, expected {expected}")
+
+
 def test_what_is_held_is_of_one_network():
     """A token beside another network's text is not that network's packing."""
     params = frame("openrnn_forward")[0]["params"]

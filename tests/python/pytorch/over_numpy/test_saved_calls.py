@@ -121,19 +121,21 @@ def numpys(tensors):
 
 @pytest.mark.parametrize("order", ["time first", "batch first", "packed"])
 @pytest.mark.parametrize("training", [False, True])
-def test_tangents_are_differences(ours, training, order):
-    """Of outputs and of gradients, with one seed's masks."""
+@pytest.mark.parametrize("more", [{"proj_size": 2}, {"layer_norm": "products", "layer_norm_cell": "output"}])
+def test_tangents_are_differences(ours, training, order, more):
+    """Of outputs and of gradients, with one seed's masks; of layer norm by the engine that has them."""
     from openrnn.torch import _calls
 
     packed, batch_first = order == "packed", order == "batch first"
-    module = ours.torch.LSTM(3, 4, 2, dropout=0.5, batch_first=batch_first, proj_size=2).to(DTYPES["float64"])
+    module = ours.torch.LSTM(3, 4, 2, dropout=0.5, batch_first=batch_first, **more).to(DTYPES["float64"])
     module.train() if training else module.eval()
     rows = Rows([5, 3], 5)
     x = drawn(8, 3, dtype="float64") if packed else drawn(*(2, 5) if batch_first else (5, 2), 3, dtype="float64")
     batch_sizes = Tensor(rows.sizes) if packed else None
     engine, place = place_of(module, x, seed=2**40 + 5)
     net = engine.net
-    inputs = [x, drawn(2, 2, 2, dtype="float64"), drawn(2, 2, 4, dtype="float64")]
+    width = more.get("proj_size", 4)
+    inputs = [x, drawn(2, 2, width, dtype="float64"), drawn(2, 2, 4, dtype="float64")]
     weights = list(module._parameters.values())
     random = np.random.default_rng(8)
     like = lambda each: Tensor(random.normal(size=each.shape))
