@@ -1,5 +1,6 @@
 // How many threads there are when nobody says it: the processors that the process may use, and the
 // part of them that its control group grants.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/syscall.h>
