@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -280,6 +281,120 @@ TEST(Descriptors, ReadingWaits) {
   }
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+// Who may read and write it, the user's mask says.
+TEST(OutputFiles, HaveTheRightsOfTheMask) {
+  for (const ::mode_t mask : {0000U, 0022U, 0077U}) {
+    const TempFolder folder;
+    const ::mode_t before = ::umask(mask);
+    write_file_atomically(folder / "f", "x");
+    ::umask(before);
+    struct stat status = {};
+    ASSERT_EQ(::stat((folder / "f").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, 0666U & ~mask);
+  }
+}
+
+// What took its name after it was renamed is another's.
+TEST(OutputFiles, RemoveThemselvesAlone) {
+  const TempFolder folder;
+  { OutputFile file(folder / "f.new"); }
+  EXPECT_TRUE(folder.names().empty());
+  {
+    OutputFile file(folder / "f.new");
+    file.keep();
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"f.new"});
+  {
+    OutputFile file(folder / "f.new");
+    file.write("mine");
+    file.sync();
+    std::filesystem::rename(folder / "f.new", folder / "f");
+    write_raw(folder / "f.new", "another's");
+  }
+  EXPECT_EQ(read_file(folder / "f.new"), "another's");
+  EXPECT_EQ(read_file(folder / "f"), "mine");
+  {
+    OutputFile file(folder / "g.new");
+    std::filesystem::remove(folder / "g.new");
+  }
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"f", "f.new"}));
+}
+
+// A child that was forked meanwhile has the file open, and its lock would be the file's.
+TEST(OutputFiles, AChildDoesNotKeepTheLock) {
+  const TempFolder folder;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::pid_t child = -1;
+  {
+    OutputFile file(folder / "f.new");
+    file.keep();
+    EXPECT_THROW(lock_existing(folder / "f.new"), StateError);
+    child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      // Until the other end is closed.
+      ::close(ends[1]);
+      char byte = 0;
+      ::_exit(static_cast<int>(::read(ends[0], &byte, 1)));
+    }
+  }
+  EXPECT_TRUE(lock_existing(folder / "f.new").is_open());
+  ::close(ends[0]);
+  ::close(ends[1]);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Locks, OfWhatIsThereAndOfWhatIsNot) {
+  const TempFolder folder;
+  write_raw(folder / "f", "x");
+  std::filesystem::create_symlink(folder / "f", folder / "link");
+  EXPECT_TRUE(lock_existing(folder / "f").is_open());
+  // A link is not followed.
+  for (const char* name : {"link", "none"}) {
+    EXPECT_FALSE(lock_existing(folder / name).is_open()) << name;
+  }
+  const Descriptor lock = lock_existing(folder / "f");
+  EXPECT_EQ(thrown<StateError>([&] { lock_existing(folder / "f"); }),
+            "[create] " + folder / "f" +
+                " is being written by another process, or by another writer of this one, expected "
+                "one at a time");
+  EXPECT_EQ(thrown<StateError>([&] { create_new(folder / "f"); }),
+            "[create] " + folder / "f" +
+                " is being written by another process, or by another writer of this one, expected "
+                "one at a time");
+  EXPECT_EQ(read_file(folder / "f"), "x");
+  unlock(lock);
+  EXPECT_TRUE(lock_existing(folder / "f").is_open());
+}
+
+TEST(Names, OfFilesLinksAndFolders) {
+  const TempFolder folder;
+  write_raw(folder / "f", "x");
+  std::filesystem::create_directory(folder / "d");
+  std::filesystem::create_symlink(folder / "f", folder / "to_f");
+  std::filesystem::create_symlink(folder / "d", folder / "to_d");
+  std::filesystem::create_symlink(folder / "none", folder / "to_none");
+  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
+  const std::tuple<const char*, bool, bool> names[] = {
+      {"f", true, true},      {"d", false, false},       {"to_f", true, false},
+      {"to_d", false, false}, {"to_none", false, false}, {"none", false, false},
+      {"fifo", true, false},
+  };
+  for (const auto& [name, exists, is_own] : names) {
+    EXPECT_EQ(file_exists(folder / name), exists) << name;
+    EXPECT_EQ(is_own_file(folder / name), is_own) << name;
+  }
+  EXPECT_EQ(identity_of(folder / "to_f"), identity_of(folder / "f"));
+  EXPECT_TRUE(identity_of(folder / "f").there);
+  EXPECT_FALSE(identity_of(folder / "f") == identity_of(folder / "d"));
+  EXPECT_EQ(identity_of(folder / "to_none"), FileIdentity());
+  EXPECT_EQ(identity_of(open_regular(folder / "f")), identity_of(folder / "f"));
+  EXPECT_EQ(identity_of(Descriptor()), FileIdentity());
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 #include <openrnn/formats.h>
 
+#include "base/crc/crc32c.h"
+#include "formats/bundle/bundle_proto.h"
+#include "formats/table/table.h"
 #include "formats/temp_folder.h"
+#include "support/file_calls.h"
 
 namespace openrnn::formats {
 namespace {
@@ -179,6 +183,76 @@ TEST(TensorBundle, RemoveTakesItsOwnFilesOnly) {
 TEST(TensorBundle, MissingFolder) {
   const TempFolder folder;
   EXPECT_MESSAGE(IoError, TensorBundleWriter(folder / "no/m"), "No such file or directory");
+}
+
+// The index first: what is left of a removal that ends early is no checkpoint.
+TEST(TensorBundle, IsRemovedIndexFirst) {
+  const TempFolder folder;
+  write_tensor_bundle(folder / "m", sample());
+  write_raw(folder / "m.index.new", "x");
+  write_raw(folder / "m.data-00000-of-00001.new", "x");
+  std::vector<std::string> removed;
+  {
+    const testing::WatchFiles watch([&](const std::string& call, const std::string& name) {
+      if (call == "remove") removed.push_back(name);
+      return 0;
+    });
+    remove_tensor_bundle(folder / "m");
+  }
+  ASSERT_EQ(removed.size(), 4U);
+  EXPECT_EQ(removed[0], "m.index.new");
+  EXPECT_EQ(removed[1], "m.index");
+  std::sort(removed.begin() + 2, removed.end());
+  EXPECT_EQ(removed[2], "m.data-00000-of-00001");
+  EXPECT_EQ(removed[3], "m.data-00000-of-00001.new");
+}
+
+TEST(TensorBundle, AnUnfinishedIndexIsACheckpointToLookFor) {
+  const TempFolder folder;
+  EXPECT_FALSE(tensor_bundle_exists(folder / "m"));
+  for (const char* name : {"m.index", "m.index.new"}) {
+    write_raw(folder / name, "");
+    EXPECT_TRUE(tensor_bundle_exists(folder / "m")) << name;
+    std::filesystem::remove(folder / name);
+    std::filesystem::create_directory(folder / name);
+    EXPECT_FALSE(tensor_bundle_exists(folder / "m")) << name;
+    std::filesystem::remove(folder / name);
+  }
+  write_raw(folder / "m.data-00000-of-00001", "");
+  EXPECT_FALSE(tensor_bundle_exists(folder / "m"));
+}
+
+// The number of a data file and how many there are, as each name has them.
+TEST(TensorBundle, OfManyDataFiles) {
+  const TempFolder folder;
+  constexpr int kFiles = 12;
+  std::map<std::string, std::string> table{{"", encode_header(kFiles)}};
+  for (int i = 0; i < kFiles; ++i) {
+    BundleEntry entry;
+    entry.dtype = 4;
+    entry.shape = {1};
+    entry.shard = i;
+    entry.offset = i;
+    entry.size = 1;
+    const std::string byte(1, static_cast<char>('a' + i));
+    entry.crc = mask_crc(crc32c(byte));
+    table["t" + std::to_string(100 - i)] = encode_entry(entry);
+    const std::string number = std::to_string(100000 + i).substr(1);
+    write_raw(folder / "m.data-" + number + "-of-00012",
+              std::string(static_cast<std::size_t>(i), '-') + byte);
+  }
+  write_raw(folder / "m.index", build_table(table));
+  const TensorBundleReader reader(folder / "m");
+  reader.verify();
+  std::vector<std::string> in_order;
+  for (int i = 0; i < kFiles; ++i) {
+    in_order.push_back("t" + std::to_string(100 - i));
+    EXPECT_EQ(reader.read(in_order.back()).as<std::uint8_t>()[0], 'a' + i);
+  }
+  EXPECT_EQ(reader.names_in_file_order(), in_order);
+  EXPECT_EQ(reader.prefix(), folder / "m");
+  remove_tensor_bundle(folder / "m");
+  EXPECT_TRUE(folder.names().empty());
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "formats/table/table.h"
 #include "formats/temp_folder.h"
 #include "support/expect_error.h"
+#include "support/file_calls.h"
 
 namespace openrnn::formats {
 namespace {
@@ -272,6 +273,26 @@ TEST(GraphLimits, WideNumbers) {
   const Array values = file.read("value");
   EXPECT_EQ(values.as<std::int64_t>()[0], static_cast<std::int64_t>(wide));
   EXPECT_EQ(values.as<std::int64_t>()[1], static_cast<std::int64_t>(~wide));
+}
+
+// Some file systems cannot sync a folder; that a file is not synced is an error.
+TEST(FileErrors, AFolderThatCannotBeSynced) {
+  const TempFolder folder;
+  const std::string own = std::filesystem::path(folder.path()).filename();
+  const auto write_with = [&](const std::string& name, int error) {
+    const testing::WatchFiles watch([&](const std::string& call, const std::string& file) {
+      return call == "sync" && file == name ? error : 0;
+    });
+    write_file_atomically(folder / "f", "x");
+  };
+  EXPECT_NO_THROW(write_with(own, EINVAL));
+  EXPECT_EQ(thrown<IoError>([&] { write_with(own, EIO); }),
+            "[sync] " + folder.path() + ": Input/output error");
+  for (const int error : {EINVAL, EIO}) {
+    EXPECT_TRUE(thrown<IoError>([&] {
+                  write_with("f.new", error);
+                }).starts_with("[sync] " + folder / "f.new" + ": "));
+  }
 }
 
 }  // namespace

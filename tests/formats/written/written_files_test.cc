@@ -35,7 +35,7 @@ std::string hash_of(const TempFolder& folder) {
 constexpr DType kAll[] = {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64,
                           DType::kInt32,   DType::kInt64,    DType::kUInt8,   DType::kBool};
 
-// Bytes that all differ from their neighbours; bools of 0 and 1.
+// Bytes that differ from those beside them; bools of 0 and 1.
 Array filled(DType dtype, const Shape& shape) {
   Array array(dtype, shape);
   auto* const bytes = static_cast<unsigned char*>(array.data());
