@@ -378,3 +378,19 @@ def test_powers():
         openrnn.constant([2.0, 3.0]) ** openrnn.constant([3.0, 2.0]), [8.0, 9.0]
     )
     np.testing.assert_allclose([2.0, 3.0] ** openrnn.constant([3.0, 2.0]), [8.0, 9.0])
+
+
+def test_einsum_of_three_operands_is_refused():
+    operands = [np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 5))]
+    with pytest.raises(openrnn.ArgumentError) as raised:
+        openrnn.einsum("ij,jk->ik", *operands)
+    assert str(raised.value) == (
+        "[einsum] equation is 'ij,jk->ik', expected one operand or two, as many as the 3 that are "
+        "given"
+    )
+
+
+def test_every_public_name_is_one_that_a_star_brings():
+    public = {name for name in dir(openrnn) if not name.startswith("_")} - {"errors"}
+    assert set(openrnn.__all__) == public | {"__version__"}
+    assert len(openrnn.__all__) == len(set(openrnn.__all__))
