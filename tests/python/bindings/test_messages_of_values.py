@@ -3,12 +3,13 @@
 import numpy as np
 import openrnn
 import pytest
-from openrnn import layers, train
+from openrnn import cudnn_rnn, layers, nn, train
 
 X = np.arange(12, dtype="float32").reshape(3, 4)
 x = openrnn.constant(X)
 S = openrnn.Input(batch_shape=(None, 4), name="s")
 W = openrnn.Variable([1.0, 2.0], name="w")
+KINDS = "a Variable, layer, optimizer, saveable, list or dict"
 tape = openrnn.GradientTape()
 
 
@@ -245,3 +246,102 @@ def test_whole_messages(call, error, text):
     with pytest.raises(error) as raised:
         call()
     assert type(raised.value) is error and str(raised.value) == text
+
+
+lstm = layers.LSTM(2, name="lstm")
+lstm.build((None, None, 3))
+seq, h = np.ones((3, 2, 3), "float32"), np.zeros((1, 2, 2), "float32")
+op = cudnn_rnn.ops.CudnnLSTM(1, 2, 3)
+params = np.zeros(op.params_size(), "float32")
+one = openrnn.constant([1.0, 2.0])
+ANY = "float16, bfloat16, float32, float64, int32, int64, uint8 or bool"
+# What is asked for a value, by the name of the call and the dtype that it expects.
+VALUES = [
+    ("concat", ANY, lambda: openrnn.concat([None], 0)),
+    ("add_n", ANY, lambda: openrnn.add_n([one, None])),
+    ("relu", ANY, lambda: nn.relu(None)),
+    ("ctc_loss", ANY, lambda: nn.ctc_loss(None, None)),
+    ("Tensor", ANY, lambda: openrnn.constant(None)),
+    ("Tensor", ANY, lambda: openrnn.Variable(None)),
+    ("Tensor", ANY, lambda: one[[None]]),
+    ("Tensor", "float32", lambda: openrnn.maximum(one, None)),
+    ("Tensor", "float32", lambda: openrnn.maximum(None, one)),
+    ("Tensor", "float32", lambda: openrnn.where([True, False], one, None)),
+    ("Tensor", "float32", lambda: openrnn.clip_by_value(one, None, 1.0)),
+    ("assign", "float32", lambda: openrnn.Variable(1.0).assign(None)),
+    ("lstm", "float32", lambda: lstm(None)),
+    ("lstm", "float32", lambda: lstm(seq, (None, None))),
+    ("lstm", "float32", lambda: lstm(seq, (h, None))),
+    ("cudnn_rnn", "float32", lambda: op(None, h, h, params)),
+    ("cudnn_rnn", "float32", lambda: op(seq, None, h, params)),
+    ("cudnn_rnn", "float32", lambda: op(seq, h, None, params)),
+    ("cudnn_rnn", "float32", lambda: op(seq, h, h, None)),
+    ("params_to_canonical", "float32", lambda: op.params_to_canonical(None)),
+    ("set_weights", "float32", lambda: lstm.set_weights([None])),
+    ("restore", "float32", lambda: lstm.saveable.restore([None, None])),
+    ("own", "float32", lambda: layers.Dense(1, name="own")(None)),
+    ("own", "float32", lambda: layers.Dropout(name="own")(None)),
+    ("Embedding", "int32", lambda: layers.Embedding(3, 2)(None)),
+    ("own", "float32", lambda: nn.rnn_cell.GRUCell(2, name="own")(None, h[0])),
+    ("own", "float32", lambda: nn.rnn_cell.GRUCell(2, name="own")(h[0], None)),
+]
+
+
+@pytest.mark.parametrize("place", range(len(VALUES)))
+def test_none_is_no_value(place):
+    call, dtype, run = VALUES[place]
+    with openrnn.Graph().as_default(), pytest.raises(TypeError) as raised:
+        run()
+    assert str(raised.value) == f"[{call}] an array of object, expected {dtype}"
+
+
+OBJECTS = [
+    (
+        lambda: tape.gradient(one, [None]),
+        "[gradient] a source is {}, expected a Variable or a Tensor",
+    ),
+    (lambda: tape.watch(None), "[watch] {}, expected a Tensor"),
+    (lambda: nn.rnn_cell.MultiRNNCell([None]), "[MultiRNNCell] {} is given, expected an RNN cell"),
+    (
+        lambda: nn.rnn_cell.DropoutWrapper(None),
+        "[DropoutWrapper] {} is given, expected an RNN cell",
+    ),
+    (lambda: train.Saver([None]), "[Saver] an item is {}, expected a Variable or a saveable"),
+    (lambda: train.Saver({"a": None}), "[Saver] an item is {}, expected a Variable or a saveable"),
+    (lambda: train.Checkpoint(a=None), "[Checkpoint] an object is {}, expected " + KINDS),
+    (lambda: train.Checkpoint(a=[None]), "[Checkpoint] an object is {}, expected " + KINDS),
+    (lambda: train.Checkpoint(a={"b": None}), "[Checkpoint] an object is {}, expected " + KINDS),
+    (lambda: train.Adam().prepare([None]), "[prepare] {} is given, expected a Variable"),
+    (lambda: train.Adam().prepare(None), "[prepare] {} is given, expected a list of Variables"),
+    (
+        lambda: train.Adam().apply_gradients([(1.0, None)]),
+        "[apply_gradients] {} is given, expected a Variable",
+    ),
+    (lambda: openrnn.concat(None, 0), "[concat] {} is given, expected a list or a tuple"),
+    (lambda: lstm.set_weights(None), "[set_weights] {}, expected a list of arrays"),
+    (lambda: lstm.saveable.restore(None), "[restore] {} is given, expected a list or a tuple"),
+    (
+        lambda: lstm._canonical_to_opaque(None, None),
+        "[canonical_to_opaque] {} is given, expected a list or a tuple",
+    ),
+    (
+        lambda: op.canonical_to_params(None, None),
+        "[canonical_to_params] {} is given, expected a list or a tuple",
+    ),
+    (
+        lambda: openrnn.InferenceSession(None),
+        "[InferenceSession] model is {}, expected PackedModel",
+    ),
+    (lambda: openrnn.StreamPool(None), "[StreamPool] model is {}, expected PackedModel"),
+    (lambda: openrnn.cast(one, None), "[dtype] None is given, expected a dtype"),
+    (lambda: one.astype(None), "[dtype] None is given, expected a dtype"),
+    (lambda: openrnn.Input((3,), dtype=None), "[dtype] None is given, expected a dtype"),
+]
+
+
+@pytest.mark.parametrize("place", range(len(OBJECTS)))
+def test_none_is_no_object(place):
+    run, text = OBJECTS[place]
+    with pytest.raises(TypeError) as raised:
+        run()
+    assert str(raised.value) == text.format("'NoneType'")

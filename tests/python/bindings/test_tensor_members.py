@@ -276,3 +276,121 @@ def test_a_state_keeps_its_layout_when_copied():
         np.testing.assert_array_equal(found.numpy().swapaxes(0, 1), wanted)
         plain = tuple(openrnn.constant(one.numpy()) for one in state)
         assert not np.array_equal(layer(x, plain, training=False)[0], wanted)
+
+
+ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", ARITHMETIC)
+@pytest.mark.parametrize("number", [3.0, 0.1, -7, 1e-3])
+def test_a_number_is_rounded_once(op, dtype, number):
+    x = np.random.default_rng(3).uniform(0.5, 2.0, 200).astype(dtype)
+    same = np.dtype(dtype).type(number)
+    for made in MADE:
+        np.testing.assert_array_equal(op(made(x), number), op(x, same))
+        np.testing.assert_array_equal(op(number, made(x)), op(same, x))
+        for one in (openrnn.constant([same], dtype), openrnn.constant(same, dtype)):
+            np.testing.assert_array_equal(op(made(x), one), op(x, same))
+            np.testing.assert_array_equal(op(one, made(x)), op(same, x))
+
+
+def slopes(op, a, b):
+    """By a and by b, element by element."""
+    return {
+        operator.add: (np.ones_like(a * b), np.ones_like(a * b)),
+        operator.sub: (np.ones_like(a * b), -np.ones_like(a * b)),
+        operator.mul: (b + 0 * a, a + 0 * b),
+        operator.truediv: (1 / b + 0 * a, -a / b**2),
+    }[op]
+
+
+@pytest.mark.parametrize("op", ARITHMETIC)
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((3, 2), (2,)),
+        ((2,), (3, 2)),
+        ((3, 2), (3, 2)),
+        ((3, 2), (1,)),
+        ((1,), (3, 2)),
+        ((3, 2), ()),
+        ((4, 3, 2), (2,)),
+        ((3, 1), (2,)),
+    ],
+)
+def test_gradients_of_operands_of_any_shape(op, shapes):
+    random = np.random.default_rng(4)
+    a, b = (random.uniform(0.5, 2.0, shape) for shape in shapes)
+    first, second = openrnn.Variable(a), openrnn.Variable(b)
+    upstream = random.uniform(0.5, 2.0, np.broadcast_shapes(*shapes))
+    with openrnn.GradientTape() as tape:
+        output = op(first, second)
+        loss = openrnn.reduce_sum(output * upstream)
+    np.testing.assert_allclose(output, op(a, b), rtol=1e-14)
+    for found, slope, given in zip(
+        tape.gradient(loss, [first, second]), slopes(op, a, b), (a, b), strict=True
+    ):
+        wanted = slope * upstream
+        extra = wanted.ndim - given.ndim
+        wanted = wanted.sum(tuple(range(extra)))
+        wanted = wanted.sum(
+            tuple(n for n, size in enumerate(given.shape) if size == 1), keepdims=True
+        )
+        assert found.shape == given.shape
+        np.testing.assert_allclose(found, wanted.reshape(given.shape), rtol=1e-12)
+
+
+def test_a_constant_of_one_element_counts_as_a_number():
+    x = openrnn.constant(A)
+    for one in (openrnn.constant([2.0], dtype="float64"), openrnn.constant(2.0, dtype="float64")):
+        assert (x * one).dtype == "float32" == (one * x).dtype
+        np.testing.assert_array_equal(x * one, 2 * A)
+    wide = x + openrnn.constant([[[2.0]]])
+    assert wide.shape == (1, 2, 2)
+    with pytest.raises(openrnn.ArgumentError):
+        x * openrnn.constant([2.0, 3.0], dtype="float64")
+    with openrnn.GradientTape() as tape:
+        given = openrnn.constant([2.0])
+        tape.watch(given)
+        y = openrnn.reduce_sum(x * given)
+    np.testing.assert_allclose(tape.gradient(y, given), [A.sum()], rtol=1e-6)
+
+
+def test_powers():
+    x = np.array([0.5, 1.5, 2.0], "float64")
+    w = openrnn.Variable(x)
+    for exponent in (0, 1, 1.0, 2, 2.0, 3, -1, 0.5, -2.5):
+        with openrnn.GradientTape() as tape:
+            y = w**exponent
+        np.testing.assert_allclose(y, x**exponent, rtol=1e-14)
+        np.testing.assert_allclose(
+            tape.gradient(y, w), exponent * x ** (exponent - 1.0), rtol=1e-13
+        )
+    for base in (2, 0.5, 1):
+        with openrnn.GradientTape() as tape:
+            y = base**w
+        np.testing.assert_allclose(y, base**x, rtol=1e-14)
+        np.testing.assert_allclose(
+            tape.gradient(y, w), base**x * np.log(base), rtol=1e-13, atol=1e-15
+        )
+    np.testing.assert_allclose(
+        openrnn.constant([2.0, 3.0]) ** openrnn.constant([3.0, 2.0]), [8.0, 9.0]
+    )
+    np.testing.assert_allclose([2.0, 3.0] ** openrnn.constant([3.0, 2.0]), [8.0, 9.0])
+
+
+def test_einsum_of_three_operands_is_refused():
+    operands = [np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 5))]
+    with pytest.raises(openrnn.ArgumentError) as raised:
+        openrnn.einsum("ij,jk->ik", *operands)
+    assert str(raised.value) == (
+        "[einsum] equation is 'ij,jk->ik', expected one operand or two, as many as the 3 that are "
+        "given"
+    )
+
+
+def test_every_public_name_is_one_that_a_star_brings():
+    public = {name for name in dir(openrnn) if not name.startswith("_")} - {"errors"}
+    assert set(openrnn.__all__) == public | {"__version__"}
+    assert len(openrnn.__all__) == len(set(openrnn.__all__))

@@ -124,6 +124,19 @@ def test_gradients_come_in_the_places_of_their_sources():
     assert tape.gradient(plain, [w, plain]) == [None, None] and tape.gradient(plain, w) is None
 
 
+def test_a_tape_is_closed_by_an_error():
+    w, tape = openrnn.Variable([1.0, 2.0]), openrnn.GradientTape()
+    with pytest.raises(KeyError), tape:
+        inside = w * 3.0
+        raise KeyError("mine")
+    after = w * 5.0
+    np.testing.assert_array_equal(tape.gradient(inside, w), [3.0, 3.0])
+    assert tape.gradient(after, w) is None
+    with tape:
+        again = w * 7.0
+    np.testing.assert_array_equal(tape.gradient(again, w), [7.0, 7.0])
+
+
 def test_output_gradients_stay_with_their_targets():
     w = openrnn.Variable([1.0, 2.0])
     plain = openrnn.constant([5.0, 6.0])

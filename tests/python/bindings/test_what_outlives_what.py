@@ -84,6 +84,8 @@ def test_collections_of_the_library():
     openrnn.add_to_collection("own", v)
     openrnn.add_to_collection("own", "word")
     assert openrnn.get_collection(KEYS.GLOBAL_VARIABLES) == [v, fixed, layer.kernel]
+    assert openrnn.global_variables() == [v, fixed, layer.kernel]
+    assert openrnn.trainable_variables() == [v, layer.kernel]
     assert openrnn.get_collection(KEYS.TRAINABLE_VARIABLES) == [v, layer.kernel]
     assert openrnn.get_collection(KEYS.UPDATE_OPS) == [update, 3] and done == []
     assert openrnn.get_collection(KEYS.SAVEABLE_OBJECTS) == [layer.saveable]

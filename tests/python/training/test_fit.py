@@ -349,3 +349,25 @@ def test_losses_of_layers_are_trained_on():
     assert history["loss"] == [14.0]
     assert layer.kernel.numpy().ravel().tolist() == [0.5, 1.0, 1.5]
     assert model.evaluate((np.zeros((4, 3)), np.zeros((4, 1))), "mean_squared_error") == 0.0
+
+
+@pytest.mark.parametrize("patience, losses, stops", [
+    (2, [5, 6, 4, 5, 3, 4, 4, 1], 6), (2, [5, 6, 6, 1], 2), (1, [5, 4, 4, 3], 2),
+    (3, [5, 6, 6, 4, 5, 5, 3, 4, 4, 4], 9), (2, [3, 2, 1, 0], None),
+])
+def test_epochs_without_progress_are_counted_anew_after_each_best(patience, losses, stops):
+    from openrnn._fit_callbacks import Best
+
+    best = Best(train.EarlyStopping(patience), False, [])
+    goes_on = [best.goes_on(epoch, {"loss": loss}) for epoch, loss in enumerate(losses)]
+    assert (goes_on.index(False) if False in goes_on else None) == stops
+    assert (best.value, best.epoch) == (min(losses), losses.index(min(losses)))
+
+
+@pytest.mark.parametrize("batch_size", [None, 2, 3])
+def test_a_prediction_in_batches_drops_nothing(batch_size):
+    x = openrnn.Input((40,))
+    model = openrnn.Model(x, layers.Dropout(0.5, seed=1)(x, training=True))
+    ones = np.ones((7, 40), "float32")
+    np.testing.assert_array_equal(model.predict(ones, batch_size), ones)
+    assert (model(ones).numpy() == 0.0).any()

@@ -148,6 +148,8 @@ def test_broken_files(tmp_path):
     for content, text in [
         (b"", "at byte 0: expected a file of Model.save"),
         (b"PK\x03\x04", "at byte 0: expected a file of Model.save"),
+        (b"\x00" + whole, "at byte 0: expected a file of Model.save"),
+        (b"\x00" * len(whole) + whole, "at byte 0: expected a file of Model.save"),
         (whole[:200], "is broken"),
         (whole[: len(whole) // 2], "is broken"),
         (b"OpenRNN model 1\n" + pickle.dumps([1, 2]), "holds a list, expected a Model"),
@@ -216,3 +218,10 @@ def flat_all(outputs):
 def test_a_failed_write_leaves_the_older_file(tmp_path):
     with pytest.raises(OSError):
         network().save(tmp_path / "missing" / "a.model")
+
+
+def test_a_save_that_fails_leaves_nothing_beside(tmp_path):
+    (tmp_path / "a.model").mkdir()
+    with pytest.raises(OSError, match="a.model"):
+        network().save(tmp_path / "a.model")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.model"]
