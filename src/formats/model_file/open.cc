@@ -25,15 +25,17 @@ DType readable_dtype(const TensorInfo& info) {
                                  excerpt(info.dtype), ", expected one of OpenRNN's dtypes"));
 }
 
-// Any other byte in a C++ bool is undefined behaviour.
-void check_bool_bytes(const FileContents& contents, std::size_t tensor, std::string_view bytes) {
+// Any other byte in a C++ bool is undefined behaviour. `first`: the element that `bytes` begin
+// with.
+void check_bool_bytes(const FileContents& contents, std::size_t tensor, std::string_view bytes,
+                      std::int64_t first = 0) {
   const auto* bad = std::find_if(bytes.begin(), bytes.end(),
                                  [](char c) { return static_cast<unsigned char>(c) > 1; });
   if (bad == bytes.end()) return;
   const TensorPlace& place = contents.places[tensor];
   const Extent& extent = contents.extents[place.extent];
   throw FormatError(extent.source->path(), extent.offset + place.first,
-                    message("element ", bad - bytes.begin(), " of tensor '",
+                    message("element ", first + (bad - bytes.begin()), " of tensor '",
                             excerpt(contents.tensors[tensor].name), "' is ",
                             int{static_cast<unsigned char>(*bad)}, ", expected 0 or 1"));
 }
@@ -107,7 +109,9 @@ void read_tensor_rows(const FileContents& contents, std::size_t tensor, const Ro
   const std::uint64_t row_bytes = info.bytes / static_cast<std::uint64_t>(count);
   std::int64_t first = 0;
   visit_elements(contents, tensor, row_bytes, [&](std::string_view rows) {
-    if (dtype == DType::kBool) check_bool_bytes(contents, tensor, rows);
+    if (dtype == DType::kBool) {
+      check_bool_bytes(contents, tensor, rows, first * static_cast<std::int64_t>(row_bytes));
+    }
     const auto here = static_cast<std::int64_t>(rows.size() / row_bytes);
     if (!is_one) shape[0] = here;
     visit(first, ConstArrayView{rows.data(), dtype, shape});

@@ -236,6 +236,12 @@ TEST_F(Safetensors, OtherBytesAreNoBools) {
   std::vector<std::byte> memory(4);
   EXPECT_MESSAGE(FormatError, file.read_into("a", memory), said);
   EXPECT_EQ(file.read_bytes("a"), std::string("\1\0\2\1", 4));
+  // Counted from the tensor's first element, in whatever part of it the byte lies.
+  std::string long_one(4'000'000, '\1');
+  long_one[3'000'007] = '\5';
+  const ModelFile in_parts = bools("[4,1000000]", long_one);
+  EXPECT_MESSAGE(FormatError, in_parts.read_rows("a", [](std::int64_t, const ConstArrayView&) {}),
+                 "element 3000007 of tensor 'a' is 5, expected 0 or 1");
 }
 
 TEST_F(Safetensors, WhatIsWrittenIsRead) {
