@@ -56,6 +56,8 @@ struct LayerCall {
   ReplayFunction function = {};
   /// Whether a copy of the layer can make the call again.
   bool copies = true;
+  /// Where a replay does not say it; unset: as the class's attributes or the function do.
+  std::optional<bool> training = {};
 };
 
 /// Base class of layers: objects with their own variables in their own scope. Calls of one layer

@@ -54,6 +54,8 @@ struct SymbolicCall {
   std::optional<Attributes> attributes = {};
   /// Of a layer's call: computed in place of the class's own computation; empty: nothing is.
   ReplayFunction function = {};
+  /// Of a layer's call: LayerCall::training.
+  std::optional<bool> training = {};
   /// Null for an operation.
   std::shared_ptr<const LayerHandle> layer = {};
   /// As `layer`, or the layer whose call this is a part of; such a part is no node.

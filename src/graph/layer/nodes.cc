@@ -63,17 +63,19 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
                                "' is gone, expected it to outlive the tensors that it made (one "
                                "made by std::make_shared does)"));
     }
+    LayerCall call = recorded;
+    if (replay.training) call.training = replay.training;
     if (!any_symbolic(values)) {
       handle->layer->replayed_ = true;
       const DuringCall during(*handle->layer, Added::kReplayed);
-      return handle->layer->replay_call(recorded, values, replay);
+      return handle->layer->replay_call(call, values, Replay{call.training});
     }
     const DuringCall during(*handle->layer, Added::kRecorded);
-    std::vector<Tensor> results = handle->layer->replay_call(recorded, values, replay);
+    std::vector<Tensor> results = handle->layer->replay_call(call, values, Replay{call.training});
     // A replay on symbolic tensors: what it made says the shapes, the call stays a node.
     std::vector<TensorSpec> specs;
     for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
-    return handle->layer->record_node(values, std::move(specs), recorded);
+    return handle->layer->record_node(values, std::move(specs), call);
   };
   const auto attributes = recorded.copies ? std::optional(recorded.attributes) : std::nullopt;
   std::vector<Tensor> made = graph::record_call({.op = name_,
@@ -82,6 +84,7 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
                                                  .run = guarded,
                                                  .attributes = attributes,
                                                  .function = recorded.function,
+                                                 .training = recorded.training,
                                                  .layer = part_of_call() ? nullptr : handle,
                                                  .computed_by = handle},
                                                 weak_from_this().lock());
@@ -115,7 +118,9 @@ std::vector<Tensor> Layer::record_again(const SymbolicCall& call) {
   std::optional<PartOfCall> part;
   if (!call.layer) part.emplace(*this);
   return record_node(call.inputs, call.outputs,
-                     {call.attributes.value_or(Attributes{}), call.function});
+                     {.attributes = call.attributes.value_or(Attributes{}),
+                      .function = call.function,
+                      .training = call.training});
 }
 
 std::vector<Tensor> Layer::call_as(const std::vector<Tensor>& inputs, const ReplayFunction& call,

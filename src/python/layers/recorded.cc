@@ -55,7 +55,8 @@ nb::object python_layer(const SymbolicCall& call) {
   return wrap_layer(shared);
 }
 
-// (op, inputs, outputs, attributes, layer, whether it is a node of the layer, function, variable)
+// (op, inputs, outputs, attributes, layer, whether it is a node of the layer, function, variable,
+// training)
 nb::tuple node_state(const NodeRef& self) {
   const SymbolicCall& call = *self.call;
   const bool is_input = !call.run, reads = !call.variable.empty();
@@ -75,7 +76,7 @@ nb::tuple node_state(const NodeRef& self) {
   }
   return nb::make_tuple(call.op, inputs, outputs, is_input ? nb::none() : nb::object(attributes),
                         python_layer(call), call.layer != nullptr, python_function(call),
-                        reads ? nb::cast(call.variable) : nb::none());
+                        reads ? nb::cast(call.variable) : nb::none(), nb::cast(call.training));
 }
 
 std::vector<Tensor> tensors_of(const nb::list& given) {
@@ -97,8 +98,9 @@ std::vector<TensorSpec> specs_of(const nb::list& given) {
 
 nb::object made_node(const std::string& op, const nb::list& inputs, const nb::list& outputs,
                      nb::handle attributes, nb::handle layer, bool is_node, nb::handle function,
-                     nb::handle variable) {
-  SymbolicCall call{.op = op, .inputs = tensors_of(inputs), .outputs = specs_of(outputs)};
+                     nb::handle variable, std::optional<bool> training) {
+  SymbolicCall call{
+      .op = op, .inputs = tensors_of(inputs), .outputs = specs_of(outputs), .training = training};
   if (!attributes.is_none()) {
     call.attributes.emplace();
     for (const nb::handle one : attributes) call.attributes->push_back(attribute_of(one));
@@ -208,10 +210,11 @@ void bind_recorded(nb::class_<NodeRef>& node, nb::module_& m) {
       },
       "node"_a, nb::sig("def node_graph(node: Node) -> Graph | None"));
   m.def("made_node", &made_node, "op"_a, "inputs"_a, "outputs"_a, "attributes"_any, "layer"_any,
-        "is_node"_a, "function"_any, "variable"_any,
+        "is_node"_a, "function"_any, "variable"_any, "training"_a = nb::none(),
         nb::sig("def made_node(op: str, inputs: list[typing.Any], outputs: list[typing.Any], "
                 "attributes: list[typing.Any] | None, layer: LayerBase | None, is_node: bool, "
-                "function: typing.Any, variable: Variable | None) -> Node"));
+                "function: typing.Any, variable: Variable | None, training: bool | None = None) "
+                "-> Node"));
   m.def("node_output", &node_output, "node"_a, "index"_a, "layout"_a);
   m.def(
       "symbolic_state",

@@ -1,5 +1,8 @@
 """Members of a Model at their edges, and the small functions that stand beside the layers."""
 
+import copy
+import pickle
+
 import numpy as np
 import openrnn
 import pytest
@@ -143,3 +146,37 @@ def test_predict_is_without_training():
     np.testing.assert_array_equal(model.predict(data), data)
     assert set(np.unique(model(data))) == {0.0, 2.0} == set(np.unique(model(data, training=True)))
     np.testing.assert_array_equal(model(data, training=False), data)
+
+
+class OneMoreInTraining(openrnn.layers.Layer):
+    def call(self, x, training=None):
+        return x + (2.0 if training else 1.0)
+
+
+def nested(recorded, asked):
+    """A model over a model, whose layers were recorded with one `training` and the model called
+    with another."""
+    x, y = Input((None, 50)), Input((None, 50))
+    recurrent = openrnn.cudnn_rnn.CudnnLSTM(2, 50, dropout=0.5, seed=2)
+    dropped = openrnn.layers.Dropout(0.5, seed=1)(x, training=recorded)
+    parts = [dropped, recurrent(x, training=recorded)[0], OneMoreInTraining()(x, training=recorded)]
+    return Model(y, Model(x, parts)(y, training=asked))
+
+
+def which_train(model, **options):
+    x = np.ones((4, 3, 50), "float32")
+    dropped, recurrent, one_more = (part.numpy() for part in model(x, **options))
+    without = model(x, training=False)[1].numpy()
+    return [bool((dropped == 0).any()), bool((recurrent != without).any()), one_more.max() == 3]
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_model_called_inside_another_keeps_its_training(recorded):
+    for asked in (None, True, False):
+        openrnn.reset_default_graph()
+        model = nested(recorded, asked)
+        trains = recorded if asked is None else asked
+        for each in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+            assert which_train(each) == [trains] * 3
+            assert which_train(each, training=True) == [True] * 3
+            assert which_train(each, training=False) == [False] * 3
