@@ -228,6 +228,30 @@ TEST(KerasLayers, CellsThatDifferAndAState) {
             "stateful=no zero_output_for_mask=no");
 }
 
+// Equal cells are one network in either direction of the steps.
+TEST(KerasLayers, StackedCellsThatGoBackwards) {
+  const std::string cell =
+      R"({"class_name": "LSTMCell", "config": {"recurrent_activation": "sigmoid"}})";
+  const std::string cells =
+      message(R"("cell": {"class_name": "StackedRNNCells", "config": {"cells": [)", cell, ", ",
+              cell, ", ", cell, R"(]}}, "go_backwards": true)");
+  LayerTensors tensors;
+  for (const char* folder : {"lstm_cell/", "lstm_cell_1/", "lstm_cell_2/"}) {
+    for (auto& tensor : cell_of(4, {12}, folder)) tensors.push_back(std::move(tensor));
+  }
+  const MappedModel model =
+      loaded({.config = sequential(layer_text("RNN", "l", cells)), .layers = {{"l", tensors}}});
+  ASSERT_EQ(model.networks.size(), 1U);
+  EXPECT_EQ(model.networks[0].spec.num_layers, 3);
+  EXPECT_EQ(layers_of(model),
+            (Names{"x input: dtype=float32 shape=[-1, -1, 3]",
+                   "l recurrent <- x/0: network=l return_sequences=no return_state=no reverse=yes "
+                   "stateful=no zero_output_for_mask=no",
+                   "l/0",
+                   "the network 'l' has go_backwards: its model gives it the steps from the last "
+                   "to the first"}));
+}
+
 TEST(KerasLayers, ActivationsByName) {
   const std::string sixth = "0.16666666666666666,0.5)";
   const std::tuple<const char*, std::string, std::string> names[] = {
