@@ -23,7 +23,8 @@ FILE* opened(const char* path, const char* mode) {
   constexpr std::string_view kGroups = "/sys/fs/cgroup/";
   std::string place = path;
   if (place.starts_with(kGroups)) place = groups + "/" + place.substr(kGroups.size());
-  const int flags = std::string_view(mode).starts_with('r') ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC;
+  const int flags =
+      std::string_view(mode).starts_with('r') ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC;
   const auto file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, place.c_str(), flags, 0600));
   return file < 0 ? nullptr : fdopen(file, mode);
 }

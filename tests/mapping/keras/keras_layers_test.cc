@@ -179,6 +179,79 @@ TEST(KerasLayers, WithWeights) {
   EXPECT_EQ(embedding(R"(, "trainable": false)"), expected(" trainable=no", "no"));
 }
 
+// As many tensors as the layer has weights, neither fewer nor more.
+TEST(KerasLayers, OtherCountsOfTensors) {
+  for (const bool use_bias : {true, false}) {
+    for (std::size_t count = 1; count <= 3; ++count) {
+      if (count == (use_bias ? 2U : 1U)) continue;
+      KerasText text = behind_lstm(layer_text(
+          "Dense", "d", message("\"units\": 2, \"use_bias\": ", use_bias ? "true" : "false")));
+      LayerTensors tensors{
+          {"kernel", array_of({3, 2})}, {"bias", array_of({2})}, {"more", array_of({2})}};
+      tensors.resize(count);
+      text.layers.emplace_back("d", tensors);
+      EXPECT_EQ(layers_of(loaded(text)),
+                Names{message("the model is read as its networks alone: the layer 'd' has ", count,
+                              " tensors in the file, expected ", use_bias ? 2 : 1)});
+    }
+  }
+}
+
+// Of cells that differ the states are those of several networks, which one input cannot be.
+TEST(KerasLayers, CellsThatDifferAndAState) {
+  const auto cell = [](const char* type) {
+    return message(R"({"class_name": ")", type,
+                   R"(", "config": {"recurrent_activation": "sigmoid"}})");
+  };
+  const std::string config = message(
+      R"("config": {"name": "l", "cell": {"class_name": "StackedRNNCells", "config": {"cells": [)",
+      cell("LSTMCell"), ", ", cell("GRUCell"), "]}}}");
+  LayerTensors tensors = cell_of(4, {12}, "lstm_cell/");
+  for (auto& tensor : cell_of(3, {9}, "gru_cell/")) tensors.push_back(std::move(tensor));
+  const auto faults_of = [&](const std::string& call) {
+    const std::string input = R"("batch_shape": [null, null, 3])";
+    const std::string state = R"("batch_shape": [null, 3])";
+    return layers_of(
+        loaded({.config = message(
+                    R"({"config": {"layers": [)", layer_text("InputLayer", "x", input), ", ",
+                    layer_text("InputLayer", "s", state),
+                    R"(, {"class_name": "RNN", "name": "l", )", config, R"(, "inbound_nodes": [[)",
+                    call, R"(]]}], "input_layers": [["x", 0, 0], ["s", 0, 0]], )",
+                    R"("output_layers": ["l", 0, 0]}})"),
+                .layers = {{"l", tensors}}}));
+  };
+  EXPECT_EQ(faults_of(R"(["x", 0, 0, {"initial_state": [["s", 0, 0]]}])"),
+            Names{"the model is read as its networks alone: the layer 'l' of cells that differ has "
+                  "states or go_backwards, which is not computed here"});
+  EXPECT_EQ(faults_of(R"(["x", 0, 0, {}])").at(3),
+            "l recurrent <- l_0/0: network=l_1 return_sequences=no return_state=no reverse=no "
+            "stateful=no zero_output_for_mask=no");
+}
+
+// Equal cells are one network in either direction of the steps.
+TEST(KerasLayers, StackedCellsThatGoBackwards) {
+  const std::string cell =
+      R"({"class_name": "LSTMCell", "config": {"recurrent_activation": "sigmoid"}})";
+  const std::string cells =
+      message(R"("cell": {"class_name": "StackedRNNCells", "config": {"cells": [)", cell, ", ",
+              cell, ", ", cell, R"(]}}, "go_backwards": true)");
+  LayerTensors tensors;
+  for (const char* folder : {"lstm_cell/", "lstm_cell_1/", "lstm_cell_2/"}) {
+    for (auto& tensor : cell_of(4, {12}, folder)) tensors.push_back(std::move(tensor));
+  }
+  const MappedModel model =
+      loaded({.config = sequential(layer_text("RNN", "l", cells)), .layers = {{"l", tensors}}});
+  ASSERT_EQ(model.networks.size(), 1U);
+  EXPECT_EQ(model.networks[0].spec.num_layers, 3);
+  EXPECT_EQ(layers_of(model),
+            (Names{"x input: dtype=float32 shape=[-1, -1, 3]",
+                   "l recurrent <- x/0: network=l return_sequences=no return_state=no reverse=yes "
+                   "stateful=no zero_output_for_mask=no",
+                   "l/0",
+                   "the network 'l' has go_backwards: its model gives it the steps from the last "
+                   "to the first"}));
+}
+
 TEST(KerasLayers, ActivationsByName) {
   const std::string sixth = "0.16666666666666666,0.5)";
   const std::tuple<const char*, std::string, std::string> names[] = {

@@ -277,10 +277,10 @@ MappedModel with_made_w(const std::vector<OnnxNode>& nodes,
 TEST(OnnxRest, ConstantsBehindMoves) {
   const Array w = values_of(DType::kFloat32, {1, 12, 2}, 1);
   const MappedNetwork plain = networks_from_onnx(lstm_model()).networks.at(0);
-  Array twice(DType::kFloat32, {2, 12, 2}), turned(DType::kFloat32, {2, 12, 1});
+  Array twice(DType::kFloat32, {2, 12, 2}), transposed(DType::kFloat32, {2, 12, 1});
   for (std::size_t i = 0; i < 24; ++i) {
     twice.as<float>()[24 + i] = w.as<float>()[i];
-    turned.as<float>()[i % 2 * 12 + i / 2] = w.as<float>()[i];
+    transposed.as<float>()[i % 2 * 12 + i / 2] = w.as<float>()[i];
   }
   const auto value = std::make_shared<const OnnxTensor>(OnnxTensor::of("", w));
   struct Case {
@@ -298,7 +298,7 @@ TEST(OnnxRest, ConstantsBehindMoves) {
        {{"t", twice}},
        {"R", "t"}},
       {{node_of("Transpose", {"t"}, {"W"}, {{"perm", std::vector<std::int64_t>{2, 1, 0}}})},
-       {{"t", turned}},
+       {{"t", transposed}},
        {"R", "t"}},
       {{node_of("Constant", {}, {"k"}, {{"value", value}}), node_of("Identity", {"k"}, {"W"})},
        {},
