@@ -95,6 +95,7 @@ add_tool_sources(cli_reports_test report/inspected.cc report/layer_text.cc repor
 add_tool_sources(cli_bench_test bench/bare_tiles.cc bench/loops.cc bench/measure.cc bench/meters.cc
   bench/passes.cc)
 add_tool_sources(cli_cell_bound_test report/cell_bound.cc)
+add_tool_sources(cli_interrupt_test train/interrupt.cc)
 add_tool_sources(cli_load_files_test bench/load_files.cc)
 add_tool_sources(cli_flags_test flags/flags.cc flags/model_files.cc flags/network_options.cc
   flags/options.cc flags/train_flags.cc)

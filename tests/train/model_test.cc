@@ -266,7 +266,10 @@ TEST(Model, WhatIsNotFiniteIsAnError) {
   Model model;
   const Variable bias = model.model().dense().bias();
   const Array before = bias.to_host();
-  for (const float bad : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+  const std::string loss = "[score_text] a loss of nan, expected a finite one",
+                    logit = "[sample_text] a logit of ", end = ": the model's weights overflow";
+  for (const auto& [bad, name] :
+       {std::pair{std::nanf(""), "nan"}, {HUGE_VALF, "inf"}, {-HUGE_VALF, "-inf"}}) {
     Array broken = before;
     broken.as<float>()[0] = bad;
     bias.assign(broken.view());
@@ -274,16 +277,16 @@ TEST(Model, WhatIsNotFiniteIsAnError) {
       // -inf is the logit of what never comes.
       if (bad < 0.0F) continue;
       const std::string text = random_text(size);
-      EXPECT_TRUE(error_of<ArgumentError>([&] {
-                    score_text(model.model(), model.vocabulary(), text);
-                  }).starts_with("[score_text] a loss of "));
+      EXPECT_EQ(
+          error_of<ArgumentError>([&] { score_text(model.model(), model.vocabulary(), text); }),
+          loss + end);
     }
     for (const double temperature : {0.0, 1.0}) {
       SampleOptions options;
       options.temperature = temperature;
-      EXPECT_TRUE(error_of<ArgumentError>([&] {
-                    sample_text(model.model(), model.vocabulary(), options);
-                  }).starts_with("[sample_text] a logit of "));
+      EXPECT_EQ(
+          error_of<ArgumentError>([&] { sample_text(model.model(), model.vocabulary(), options); }),
+          logit + name + ", expected finite ones" + end);
     }
   }
 }

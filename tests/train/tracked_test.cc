@@ -5,7 +5,7 @@
 #include "openrnn/cells.h"
 #include "openrnn/checkpoint.h"
 #include "openrnn/layers.h"
-#include "openrnn/train_optimizer.h"
+#include "openrnn/train.h"
 #include "saveables/support.h"
 
 namespace openrnn::train {
@@ -275,6 +275,62 @@ TEST(Tracked, AnOptimizerThatIsGoneIsAnError) {
   trained.optimizer.reset();
   EXPECT_EQ(thrown<StateError>([&] { checkpoint.write(folder / "b"); }),
             "[Checkpoint] the object 'opt' is gone, expected it to outlive the checkpoint");
+}
+
+std::string bytes_of(const std::string& prefix) {
+  return fingerprint(read_file(prefix + ".index") + read_file(prefix + ".data-00000-of-00001"));
+}
+
+// TensorFlow reads such files, and another version of the library: names, order and values.
+TEST(Files, OfObjectsAndOfNamesHaveTheseBytes) {
+  const TempFolder folder;
+  Graph graph;
+  const Graph::AsDefault current(graph);
+  const Variable x("x", random_array(DType::kFloat32, {3}, 1)),
+      y("y", random_array(DType::kFloat64, {2, 2}, 2)),
+      half("half", random_array(DType::kFloat16, {5}, 3));
+  const layers::CudnnRnnOptions sizes{.network = {.num_layers = 2,
+                                                  .num_units = 3,
+                                                  .direction = Direction::kBidirectional,
+                                                  .training = {.seed = 4}}};
+  layers::CudnnLSTM lstm(sizes);
+  layers::CudnnGRU gru({.network = {.num_units = 2, .training = {.seed = 5}}});
+  layers::Dense dense({.units = 2, .seed = 6});
+  lstm.build({1, 1, 2});
+  gru.build({1, 1, 3});
+  dense.build({1, 4});
+  AdamOptimizer adam(0.01);
+  adam.prepare({x, half, lstm.kernel(), gru.kernel(), dense.weights()[0]});
+  RMSPropOptimizer rms(0.01, 0.9, 0.5, 1e-3, true);
+  rms.prepare({y, gru.kernel()});
+  Checkpoint checkpoint({{"net.x/y", lstm},
+                         {"gru", gru},
+                         {"list", Trackable::list({x, dense, x, half})},
+                         {"dict", NamedTrackables{{"y", y}, {"again", lstm}}},
+                         {"adam", adam.trackable()},
+                         {"rms", rms.trackable()}});
+  EXPECT_EQ(bytes_of(checkpoint.write(folder / "plain")), "d4ccc74b5c134d27");
+  EXPECT_EQ(bytes_of(checkpoint.save(folder / "objects")), "36827949118ff49a");
+  Extras extras;
+  extras.set_string("text", "some text");
+  extras.set_int("number", 7);
+  extras.set_float("real", 0.25);
+  Saver().write(folder / "names", extras);
+  EXPECT_EQ(bytes_of(folder / "names"), "0b5ce28397bb01fc");
+  Saver({.only_saveables = true}).write(folder / "saveables");
+  EXPECT_EQ(bytes_of(folder / "saveables"), "23b204bad24559ed");
+  Saver({.by_name = {{{"a", x}, {"b/c", half}}}}).write(folder / "chosen");
+  EXPECT_EQ(bytes_of(folder / "chosen"), "ee28aa9f7ec401a5");
+  const CheckpointContents contents = describe_network(TensorBundleReader(folder / "names"));
+  std::string text;
+  for (const NetworkDescription& each : contents.networks) {
+    text += each.scope + "|" + each.raw_variable + "|" + each.text + "\n";
+  }
+  for (const std::string& remark : contents.remarks) text += remark + "\n";
+  EXPECT_EQ(text,
+            "|cudnn_gru/opaque_kernel|gru, 1 layer, 2 units, input size 3, unidirectional, "
+            "float32\n|cudnn_lstm/opaque_kernel|lstm, 2 layers, 3 units, input size 2, "
+            "bidirectional, float32\n");
 }
 
 }  // namespace

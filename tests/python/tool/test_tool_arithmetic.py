@@ -169,7 +169,8 @@ def test_another_kind_and_an_older_file_are_told_apart(runs, tmp_path):
     rewrite(out / "model.ckpt-4", elsewhere)
     shown = good("inspect", out).stdout
     assert "arithmetic: math bf16, trained as elsewhere\n" in shown
-    assert f"trained as elsewhere, which this machine computes as {here}" in shown
+    assert (f"note: trained as elsewhere, which this machine computes as {here}: another order of "
+            "sums\n") in shown
     resumed = good("train", "--out", out, "--resume", "--steps", 6).stderr
     assert f"note: trained as 'elsewhere' so far, this machine computes '{here}'" in resumed
     assert f"trained as elsewhere, {here}\n" in good("inspect", out).stdout

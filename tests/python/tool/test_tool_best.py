@@ -100,7 +100,9 @@ def test_what_is_not_finite_is_an_error(tmp_path):
     for more in ([], ["--temperature", 0], ["--top-k", 1]):
         done = tool("generate", prefix, *more)
         assert done.returncode == 2 and "[sample_text] a logit of" in done.stderr
-    assert "check-cells" in fault("check-cells", prefix, "--input", text, code=1)
+    assert fault("check-cells", prefix, "--input", text, code=1) == (
+        "[check-cells] cells and engine differ by inf, inf times the bound, expected at most the "
+        "bound")
 
 
 def test_a_series_that_overflows_is_an_error(tmp_path):

@@ -221,4 +221,5 @@ def test_output_that_does_not_arrive_exits_1(run):
         done = subprocess.run([TOOL, "generate", str(run[0])], stdout=full, stderr=subprocess.PIPE,
                               text=True, check=False, timeout=MINUTES)
     assert done.returncode == 1
-    assert done.stderr.startswith("openrnn: [stdout] not all output could be written")
+    assert done.stderr == ("openrnn: [stdout] not all output could be written, expected a writable "
+                           "output\n")

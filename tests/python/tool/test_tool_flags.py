@@ -373,7 +373,10 @@ def test_the_help_of_every_call_is_the_kept_one():
     for call in calls:
         shown = re.sub(r"Excludes: (--\S+\s+)+", "", good(call, "--help").stdout)
         head, *flags = re.split(r"\n +(?=--)", shown)
-        found += "\n".join([f"{call}: {head.strip().splitlines()[0]}", *(" ".join(flag.split()) for flag in flags), ""])
+        places = re.search(r"^positionals:\n(.*?)\n\n", head, re.S | re.M | re.I)
+        words = re.split(r"\n +(?=[a-z]+ TEXT)", "\n" + places.group(1))[1:] if places else []
+        found += "\n".join([f"{call}: {head.strip().splitlines()[0]}",
+                           *(" ".join(each.split()) for each in [*words, *flags]), ""])
     if os.environ.get("OPENRNN_REGENERATE_DOCS"):
         KEPT.write_text(found)
     assert found == KEPT.read_text()

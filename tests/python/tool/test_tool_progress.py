@@ -105,6 +105,23 @@ def test_the_bar_grows_with_the_steps(tmp_path):
         (step * 20 // 30, 20 - step * 20 // 30, step) for step in range(1, 31)]
 
 
+def test_a_step_that_was_skipped_says_so(tmp_path):
+    """Of a run that diverges; a narrow line has a short word for it, a narrower one none."""
+    text = write_text(tmp_path)
+
+    def shown(columns):
+        flags = frames_flags(text, tmp_path / str(columns), steps=30, dtype="float16", lr=300,
+                             warmup=0, lr_schedule="constant")
+        return Screen(columns, flags).finish()
+
+    wide, narrow, narrower = (shown(columns) for columns in (200, 85, 60))
+    end = r"  left \d+:\d\d  \(skipped"
+    skipped = [bool(re.search(end + r": gradients not finite\)$", line)) for line in wide]
+    assert 0 < sum(skipped) < 30 == len(skipped)
+    assert [bool(re.search(end + r"\)$", line)) for line in narrow] == skipped
+    assert not any("skipped" in line for line in narrower)
+
+
 def test_a_message_takes_the_place_of_the_line(tmp_path):
     """And the line of the last step stays."""
     out = tmp_path / "out"
