@@ -353,5 +353,21 @@ TEST(CellClasses, AWrapperHasEachOptionAndItsSeed) {
   }
 }
 
+// A loop of an overridden call has the variables of its scope, which a copy would not find.
+TEST(CellClasses, OnlyLoopsOfTheClassCanBeRecordedAgain) {
+  for (const bool overridden : {false, true}) {
+    const OwnGraph own;
+    const auto cell = std::make_shared<CudnnCompatibleGRUCell>(units(3));
+    if (overridden) {
+      cell->set_overrides({.call = [&](const Tensor& x, const CellState& state,
+                                       const std::string&) { return cell->run_step(x, state); }});
+    }
+    EXPECT_EQ(cell->needs_reuse(), overridden);
+    dynamic_rnn(*cell, Input({-1, -1, 5}), {.dtype = DType::kFloat32});
+    ASSERT_FALSE(cell->inbound_nodes().empty());
+    EXPECT_EQ(cell->inbound_nodes().back()->attributes.has_value(), !overridden);
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

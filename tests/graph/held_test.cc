@@ -279,5 +279,45 @@ TEST_F(Held, ATensorOfOneElementIsANumber) {
             "[item] the tensor has shape [0, 3], expected exactly one element");
 }
 
+// Also of what comes first after it.
+TEST_F(Held, ARollbackTakesBackTheFirstEntry) {
+  const auto one = std::make_shared<OneVariable>(variable("v"));
+  {
+    const graph::Rollback rollback(graph_);
+    graph_.add_saveable(one);
+  }
+  EXPECT_TRUE(graph_.saveables().empty());
+  {
+    const graph::Rollback rollback(graph_);
+    graph_.add_regularization_loss([] { return random_tensor({}, 2); });
+  }
+  EXPECT_TRUE(graph_.regularization_losses().empty());
+  {
+    const graph::Rollback rollback(graph_);
+    variable("w");
+    const Variable held = variable("x");
+  }
+  EXPECT_EQ(names(), (std::vector<std::string>{"v"}));
+}
+
+// What nobody holds takes no memory for long.
+TEST_F(Held, EntriesOfDroppedVariablesGo) {
+  for (int i = 0; i < 2000; ++i) variable("v" + std::to_string(i));
+  EXPECT_LT(graph_.state().variables.size(), 200U);
+  EXPECT_LT(graph_.state().variables_by_name.size(), 200U);
+}
+
+TEST_F(Held, WhatIsMadeOfNothingIsPlaced) {
+  const DeviceArray value = random_tensor({2}, 1).value();
+  EXPECT_TRUE(record("made", {}, {value}, {})[0].placed());
+  const Tensor host(random_tensor({2}, 1).to_host().view());
+  EXPECT_FALSE(record("made", {host, Tensor()}, {value}, {})[0].placed());
+  EXPECT_TRUE(record("made", {host, Tensor(value)}, {value}, {})[0].placed());
+  const GradientTape tape;
+  const Variable fixed("fixed", random_tensor({2}, 1).to_host(), false);
+  EXPECT_EQ(fixed.read().version(), 1U);
+  EXPECT_EQ(tape.watch(fixed.read()).version(), 0U) << "no variable's read";
+}
+
 }  // namespace
 }  // namespace openrnn::testing

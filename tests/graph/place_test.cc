@@ -150,6 +150,8 @@ TEST(Place, ToOfASymbolicTensorIsRecorded) {
   const Tensor moved = x.to(test_device());
   EXPECT_TRUE(moved.is_symbolic());
   EXPECT_EQ(moved.shape(), (Shape{-1, 3}));
+  const Attributes attributes = moved.symbol()->call->attributes.value();
+  EXPECT_EQ(std::get<std::string>(attributes.at(0)), test_device().name());
   SymbolicValues values;
   values.set(x, Tensor(numbers({2, 3}).view(), cpu()));
   EXPECT_EQ(&values.get(moved).device(), &test_device());

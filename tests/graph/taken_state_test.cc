@@ -86,6 +86,7 @@ TEST_F(TakenState, ItsSaveablesGoWhereItsScopeGoes) {
   stays.take_over(state_of("scale"));
   EXPECT_EQ(stays.scope_name(), "scale");
   EXPECT_EQ(stays.state().saveable_scope, "around");
+  EXPECT_EQ(stays.state().input_shape, (Shape{3})) << "of the build";
   goes.take_over(state_of("scale"));
   EXPECT_EQ(goes.scope_name(), "scale_1");
   EXPECT_EQ(goes.state().saveable_scope, "scale_1");

@@ -212,6 +212,9 @@ TEST_F(Calls, LossesBelongToTheOutputThatTheyAreOf) {
   EXPECT_EQ(values_of(out[1]), values_of(ops::negate(given)));
   ASSERT_EQ(model.losses().size(), 1U);
   EXPECT_EQ(model.losses()[0].item(), ops::reduce_sum(given).item());
+  // Where nothing reads the other one, its call is not run.
+  Model without({y[1]}, {ops::negate(y[1])});
+  EXPECT_EQ(values_of(without({given})[0]), values_of(out[1]));
 }
 
 // What a model tracks beside its graph is a part of it in every way.

@@ -357,5 +357,68 @@ TEST_F(Protocol, EachNodeIsFoundByItsNumber) {
   EXPECT_TRUE(layer.input_mask().empty() && layer.output_mask().empty());
 }
 
+// Each attempt runs the class's build again.
+TEST_F(Protocol, AnOverridingBuildThatFailedRunsAgain) {
+  Plain layer;
+  int built = 0;
+  bool fails = true;
+  layer.in_build = [&] { ++built; };
+  layer.override_build([&](const Shape& shape) {
+    layer.build(shape);
+    layer.build(shape);  // once an attempt
+    if (fails) throw StateError("mine");
+  });
+  EXPECT_THROW(layer.build({2}), StateError);
+  EXPECT_EQ(built, 1);
+  fails = false;
+  layer.build({2});
+  EXPECT_EQ(built, 2);
+  EXPECT_NO_THROW(layer.require_class_build());
+}
+
+// A layer that was built before the override was known is built by it.
+TEST_F(Protocol, AnOverrideOfABuiltLayerRunsAtItsNextCall) {
+  const Tensor in = Input({2}, DType::kFloat64);
+  Model model({in}, {ops::negate(in)});
+  std::vector<Shape> shapes;
+  model.override_build([&](const Shape& shape) { shapes.push_back(shape); });
+  EXPECT_FALSE(model.built());
+  model({x_});
+  model({x_});
+  EXPECT_EQ(shapes, (std::vector<Shape>{{2}}));
+}
+
+TEST_F(Protocol, AFailedBuildGivesTheNameBack) {
+  Plain first, second;
+  first.build({2});
+  second.in_build = [] { throw StateError("mine"); };
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_THROW(second.build({2}), StateError);
+    EXPECT_EQ(second.name(), "plain");
+  }
+  second.in_build = {};
+  second.build({2});
+  EXPECT_EQ(second.name(), "plain_1");
+}
+
+TEST_F(Protocol, AFrozenLayerTrainsNothingThatOthersTrain) {
+  Plain maker("maker"), other("other");
+  maker.add_weight("w", {2}, kWide);
+  other.track("shared", maker.weights()[0]);
+  other.set_trainable(false);
+  EXPECT_EQ(maker.trainable_weights().size(), 1U);
+  EXPECT_TRUE(other.trainable_weights().empty());
+  EXPECT_EQ(other.non_trainable_weights().size(), 1U);
+}
+
+TEST_F(Protocol, UpdatesGoWithTheirLayer) {
+  auto layer = std::make_unique<Plain>();
+  layer->add_update([] {});
+  (*layer)({x_});
+  EXPECT_EQ(graph_.updates().size(), 1U);
+  layer.reset();
+  EXPECT_TRUE(graph_.updates().empty());
+}
+
 }  // namespace
 }  // namespace openrnn::testing

@@ -288,5 +288,80 @@ TEST_F(Models, ValuesFitWhatTheyAreGivenFor) {
   EXPECT_FALSE(any_symbolic({x_, Tensor()}) || any_symbolic(x_, Tensor()));
 }
 
+// A scope that a call opens inside its layer's is a part of that.
+TEST_F(Models, WhatACallMakesInAScopeOfItsOwnIsItsLayers) {
+  const auto layer = std::make_shared<Counting>("maker");
+  const ReplayFunction call = [](const std::vector<Tensor>& in, const Replay&) {
+    const VariableScope inner("part");
+    const Variable w = get_variable("made", {2}, {.dtype = DType::kFloat64});
+    return std::vector{ops::multiply(in[0], w.read())};
+  };
+  layer->call_as({x_}, call);
+  layer->call_as({x_}, call);
+  EXPECT_EQ(names_of(layer->weights()), (std::vector<std::string>{"maker/part/made"}));
+  EXPECT_EQ(graph_.variables().size(), 1U);
+}
+
+// Calls of a layer inside its own call are no nodes, and name the layer that computes them.
+TEST_F(Models, PartsOfACallAreNoNodes) {
+  const auto layer = std::make_shared<Counting>();
+  const ReplayFunction call = [&](const std::vector<Tensor>& in, const Replay&) {
+    const Tensor y = (*layer)({in[0]});
+    layer->add_loss(ops::reduce_sum(y));
+    return std::vector{y};
+  };
+  const Tensor in = input();
+  layer->call_as({in}, call);
+  ASSERT_EQ(layer->inbound_nodes().size(), 1U);
+  ASSERT_EQ(layer->losses().size(), 1U);
+  const auto calls = calls_between({}, {layer->losses()[0]});
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls[1]->op, "counting");
+  EXPECT_EQ(calls[1]->layer, nullptr);
+  ASSERT_TRUE(calls[1]->computed_by);
+  EXPECT_EQ(calls[1]->computed_by->layer, layer.get());
+  EXPECT_EQ(layer->inbound_nodes()[0]->layer->layer, layer.get());
+  // Recorded again they are as they were.
+  const auto copy = std::make_shared<Counting>("copy");
+  copy->build({2});
+  copy->record_again(*calls[1]);
+  EXPECT_TRUE(copy->inbound_nodes().empty());
+  copy->record_again(*layer->inbound_nodes()[0]);
+  EXPECT_EQ(copy->inbound_nodes().size(), 1U);
+}
+
+TEST_F(Models, LossesAreAddedAsTheyWere) {
+  const auto layer = std::make_shared<Counting>();
+  const ReplayFunction call = [&](const std::vector<Tensor>& in, const Replay&) {
+    const Tensor y = (*layer)({in[0]});
+    layer->add_loss(ops::reduce_sum(y));
+    return std::vector{y};
+  };
+  const Tensor in = input();
+  Model model({in}, layer->call_as({in}, call));
+  std::vector<Model::SymbolicLoss> losses = model.recorded_losses();
+  ASSERT_EQ(losses.size(), 1U);
+  EXPECT_TRUE(losses[0].by_call);
+  for (const bool by_call : {true, false}) {
+    const auto target = std::make_shared<Counting>();
+    losses[0].layer = target;
+    losses[0].by_call = by_call;
+    Model::add_losses(losses);
+    EXPECT_EQ(target->losses().size(), 1U);
+    EXPECT_EQ(target->has_call_losses(), by_call);
+  }
+}
+
+TEST_F(Models, ALongChainBehindALayerIsFreedWithoutADeepStack) {
+  std::weak_ptr<Counting> weak;
+  {
+    const auto layer = std::make_shared<Counting>();
+    weak = layer;
+    Tensor out = (*layer)({input()});
+    for (int i = 0; i < 100000; ++i) out = ops::add_scalar(out, 1.0);
+  }
+  EXPECT_TRUE(weak.expired());
+}
+
 }  // namespace
 }  // namespace openrnn::testing
