@@ -137,6 +137,29 @@ TEST(CudnnEngines, RefuseWhatTheyHaveNot) {
   expect_no_rows(own, *conformance::DeviceCall(c, d).save(on_gpu));
 }
 
+// Before any of its arrays is read.
+TEST(CudnnEngines, RefuseCallsThatCudnnCannotCount) {
+  const conformance::Case c = conformance::parse_case("lstm L1 U5 I3 B2 T3 f32", "large");
+  const conformance::Data d = conformance::make_data(c);
+  conformance::ForwardBuffers out = conformance::forward_buffers(c);
+  const Engine& own = *conformance::gpu().engine();
+  ForwardArgs wide = conformance::forward_args(c, d, out, conformance::packed_of(c, d), true);
+  ForwardArgs both = wide;
+  wide.batch = std::int64_t{1} << 30;
+  both.batch = 10000;
+  both.max_time = 100000;
+  const std::string most = ", expected at most 2147483647 on 'cudnn', which counts in 32 bits; ";
+  for (const auto& [args, said] :
+       {std::pair(wide, "] num_layers * num_dirs * batch * num_units is 5368709120" + most +
+                            "split the batch"),
+        {both, "] time * batch * width of the widest layer is 3276750000" + most +
+                   "split the batch: 6553 rows of 65535 steps fit"}}) {
+    expect_error<EngineError>([&, &args = args] { own.forward(args); }, "[forward" + said);
+    expect_error<EngineError>([&, &args = args] { own.forward_saving(args); },
+                              "[forward_saving" + said);
+  }
+}
+
 TEST(CudnnSettings, OfGraphsIsATruth) {
   const conformance::Case c = conformance::parse_case("gru L1 U5 I3 B2 T3 f32", "setting");
   const conformance::Data d = conformance::make_data(c);
