@@ -1,6 +1,7 @@
 // What the GPU's room refuses, and how it says what a library of NVIDIA has answered.
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
+#include "cudnn/calls/instead.h"
 #include "cudnn/gpu/check.h"
 #include "cudnn/graphs/device_calls.h"
 #include "device/support.h"
@@ -75,6 +76,38 @@ TEST(CudnnAnswers, OfItsLibrariesSayWhatTheyMean) {
   EXPECT_EQ(said(CUDNN_STATUS_BAD_PARAM).first,
             "[call] cuDNN answered CUDNN_STATUS_BAD_PARAM (words of the stand-in), expected "
             "success");
+}
+
+// What a library does not say, or says at length.
+TEST(CudnnAnswers, WithoutWordsAreStillAnswers) {
+  cudnn::CudnnApi& api = api_of(static_cast<cudnn::CudnnApi*>(nullptr));
+  const auto words = std::exchange(api.last_error, nullptr);
+  const auto text = [](auto answer) { return said(answer).first; };
+  const std::string bad = "[call] cuDNN answered CUDNN_STATUS_BAD_PARAM";
+  EXPECT_EQ(text(CUDNN_STATUS_BAD_PARAM), bad + ", expected success") << "as before version 9";
+  api.last_error = words;
+  std::string told;
+  const Instead<&cudnn::CudnnApi::last_error> tells(
+      [&](auto, char* to, std::size_t size) { to[told.copy(to, size)] = '\0'; });
+  EXPECT_EQ(text(CUDNN_STATUS_BAD_PARAM), bad + ", expected success");
+  told = "w";
+  EXPECT_EQ(text(CUDNN_STATUS_BAD_PARAM), bad + " (w), expected success");
+  told.assign(2000, 'w');
+  EXPECT_EQ(text(CUDNN_STATUS_BAD_PARAM),
+            bad + " (" + std::string(511, 'w') + "), expected success");
+  told = "w";
+  const Instead<&cudnn::CudnnApi::error_string> no_name([](auto, auto) { return nullptr; });
+  EXPECT_EQ(text(CUDNN_STATUS_NOT_SUPPORTED),
+            "[call] cuDNN answered unknown status (w), expected success; device='cpu' can run it");
+  const Instead<&cudnn::CublasApi::status_string> no_status([](auto, auto) { return nullptr; });
+  EXPECT_EQ(text(CUBLAS_STATUS_INVALID_VALUE),
+            "[call] cuBLAS answered an unknown status, expected success");
+  const Instead<&cudnn::DriverApi::error_name> no_error(
+      [](auto, auto, auto) { return CUDA_ERROR_INVALID_VALUE; });
+  const Instead<&cudnn::DriverApi::error_string> no_text(
+      [](auto, auto, auto) { return CUDA_ERROR_INVALID_VALUE; });
+  EXPECT_EQ(text(CUDA_ERROR_INVALID_VALUE),
+            "[call] the driver answered an unknown error (no text), expected success");
 }
 
 TEST(CudnnDevice, RefusesProductsThatItCannotCompute) {
