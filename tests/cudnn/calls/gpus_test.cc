@@ -3,7 +3,10 @@
 
 #include <cstring>
 
+#include "conformance/support/machine.h"
+#include "cudnn/calls/instead.h"
 #include "cudnn/graphs/device_calls.h"
+#include "cudnn/rnn/descriptors.h"
 #include "engine/cudnn_entry.h"
 #include "openrnn/graph.h"
 #include "support/expect_error.h"
@@ -80,6 +83,97 @@ TEST_F(CudnnGpus, HaveGraphsOfTheirOwn) {
   }
   EXPECT_FALSE(graphs_of(0).clear());
   EXPECT_TRUE(graphs_of(1).clear());
+}
+
+using cudnn::Context;
+using cudnn::DriverApi;
+using openrnn::testing::Instead;
+
+TEST_F(CudnnGpus, WorkInTheContextOfTheirOwnNumber) {
+  const DriverApi& driver = cudnn::libraries().driver;
+  std::vector<CUcontext> pushed, expected(2);
+  {
+    const Instead<&DriverApi::context_push> notes([&](auto own, CUcontext context) {
+      pushed.push_back(context);
+      return own(context);
+    });
+    for (const int ordinal : {0, 1}) const Context::Current current(Context::of(ordinal));
+  }
+  for (const int ordinal : {0, 1}) {
+    CUdevice device = -1;
+    cudnn::check(driver.device_get(&device, ordinal), "cuDeviceGet");
+    cudnn::check(driver.primary_context_retain(&expected[std::size_t(ordinal)], device), "retain");
+  }
+  EXPECT_EQ(pushed, expected);
+  EXPECT_NE(Context::of(0).stream(), Context::of(1).stream());
+}
+
+TEST_F(CudnnGpus, AreAskedByTheirNumber) {
+  std::string asked;
+  const Instead<&DriverApi::device_get> notes([&](auto own, auto device, int ordinal) {
+    asked += std::to_string(ordinal) + " ";
+    return own(device, ordinal);
+  });
+  EXPECT_EQ(Context::missing(1), "");
+  EXPECT_EQ(Context::missing(0), "");
+  Context::gpu_name(1);
+  Context::gpu_name(0);
+  EXPECT_EQ(asked, "1 0 1 0 ");
+  for (const int ordinal : {-1, gpu_count()}) {
+    const std::string number = std::to_string(ordinal);
+    EXPECT_EQ(Context::missing(ordinal), "there is no GPU " + number + "; the driver shows " +
+                                             std::to_string(gpu_count()) + ", numbered from 0");
+    expect_error<EngineError>([&] { Context::of(ordinal); },
+                              "[device] 'gpu:" + number + "' cannot be used: there is no GPU " +
+                                  number + "; the driver shows " + std::to_string(gpu_count()) +
+                                  ", numbered from 0");
+  }
+}
+
+TEST_F(CudnnGpus, AreNamedInErrors) {
+  for (const int ordinal : {1, 0}) {
+    const std::string name = "gpu:" + std::to_string(ordinal);
+    EXPECT_EQ(gpu_device(ordinal).name(), name);
+    const Context::Current current(Context::of(ordinal));
+    expect_error<EngineError>([&] { Context::of(ordinal).kernel("openrnn_none"); },
+                              "[" + name +
+                                  "] the kernel 'openrnn_none' is not in this build, expected one "
+                                  "of src/cudnn/kernels");
+    if (!pretends()) continue;
+    const Setting small("STAND_IN_MEMORY", "1000");
+    EXPECT_TRUE(error_of<EngineError>([&] {
+                  Context::of(ordinal).allocate(std::size_t{1} << 40);
+                }).starts_with("[allocate] " + name + " has no room for 1099511627776 bytes: "));
+  }
+}
+
+TEST_F(CudnnGpus, LendTheirHandlesToThemselvesAlone) {
+  const auto handle_of = [](int ordinal) {
+    const Context::Current current(Context::of(ordinal));
+    return cudnn::BorrowedHandle(Context::of(ordinal)).get();
+  };
+  const cudnnHandle_t here = handle_of(0), there = handle_of(1);
+  EXPECT_NE(here, there);
+  EXPECT_EQ(handle_of(0), here);
+  EXPECT_EQ(handle_of(1), there);
+}
+
+TEST_F(CudnnGpus, DrawFastMasksFromGeneratorsOfTheirOwn) {
+  const Setting fast("OPENRNN_CUDNN_DROPOUT", "fast");
+  const Case drops = parse_case("gru L3 U7 I3 B3 T4 f32 D0.5", "generators");
+  const Data data = make_data(drops);
+  const auto first = [&](const Device& where) {
+    DeviceCall call(drops, data, where);
+    ForwardArgs args = call.args(packed_of(drops, data, PackFor::kTraining, where), true);
+    args.dropout.call = 0;
+    where.engine()->forward_saving(args);
+    args.dropout.call = 1;
+    where.engine()->forward_saving(args);
+    return call.outputs();
+  };
+  const Result here = first(gpu());
+  EXPECT_EQ(first_difference(here, first(other())), "");
+  EXPECT_EQ(first_difference(here, first(gpu())), "");
 }
 
 }  // namespace

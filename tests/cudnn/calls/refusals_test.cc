@@ -1,6 +1,7 @@
 // What the GPU's room refuses, and how it says what a library of NVIDIA has answered.
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
+#include "cudnn/calls/instead.h"
 #include "cudnn/gpu/check.h"
 #include "cudnn/graphs/device_calls.h"
 #include "device/support.h"
@@ -77,6 +78,38 @@ TEST(CudnnAnswers, OfItsLibrariesSayWhatTheyMean) {
             "success");
 }
 
+// What a library does not say, or says at length.
+TEST(CudnnAnswers, WithoutWordsAreStillAnswers) {
+  cudnn::CudnnApi& api = api_of(static_cast<cudnn::CudnnApi*>(nullptr));
+  const auto words = std::exchange(api.last_error, nullptr);
+  const auto text = [](auto answer) { return said(answer).first; };
+  const std::string bad = "[call] cuDNN answered CUDNN_STATUS_BAD_PARAM";
+  EXPECT_EQ(text(CUDNN_STATUS_BAD_PARAM), bad + ", expected success") << "as before version 9";
+  api.last_error = words;
+  std::string told;
+  const Instead<&cudnn::CudnnApi::last_error> tells(
+      [&](auto, char* to, std::size_t size) { to[told.copy(to, size)] = '\0'; });
+  EXPECT_EQ(text(CUDNN_STATUS_BAD_PARAM), bad + ", expected success");
+  told = "w";
+  EXPECT_EQ(text(CUDNN_STATUS_BAD_PARAM), bad + " (w), expected success");
+  told.assign(2000, 'w');
+  EXPECT_EQ(text(CUDNN_STATUS_BAD_PARAM),
+            bad + " (" + std::string(511, 'w') + "), expected success");
+  told = "w";
+  const Instead<&cudnn::CudnnApi::error_string> no_name([](auto, auto) { return nullptr; });
+  EXPECT_EQ(text(CUDNN_STATUS_NOT_SUPPORTED),
+            "[call] cuDNN answered unknown status (w), expected success; device='cpu' can run it");
+  const Instead<&cudnn::CublasApi::status_string> no_status([](auto, auto) { return nullptr; });
+  EXPECT_EQ(text(CUBLAS_STATUS_INVALID_VALUE),
+            "[call] cuBLAS answered an unknown status, expected success");
+  const Instead<&cudnn::DriverApi::error_name> no_error(
+      [](auto, auto, auto) { return CUDA_ERROR_INVALID_VALUE; });
+  const Instead<&cudnn::DriverApi::error_string> no_text(
+      [](auto, auto, auto) { return CUDA_ERROR_INVALID_VALUE; });
+  EXPECT_EQ(text(CUDA_ERROR_INVALID_VALUE),
+            "[call] the driver answered an unknown error (no text), expected success");
+}
+
 TEST(CudnnDevice, RefusesProductsThatItCannotCompute) {
   const Device& gpu = tested();
   expect_error<TypeError>([&] { gpu.matmul({.dtype = DType::kBfloat16}); },
@@ -135,6 +168,29 @@ TEST(CudnnEngines, RefuseWhatTheyHaveNot) {
   const ForwardArgs args = conformance::forward_args(c, d, out, of_host, true);
   expect_no_rows(host, *host.forward_saving(args));
   expect_no_rows(own, *conformance::DeviceCall(c, d).save(on_gpu));
+}
+
+// Before any of its arrays is read.
+TEST(CudnnEngines, RefuseCallsThatCudnnCannotCount) {
+  const conformance::Case c = conformance::parse_case("lstm L1 U5 I3 B2 T3 f32", "large");
+  const conformance::Data d = conformance::make_data(c);
+  conformance::ForwardBuffers out = conformance::forward_buffers(c);
+  const Engine& own = *conformance::gpu().engine();
+  ForwardArgs wide = conformance::forward_args(c, d, out, conformance::packed_of(c, d), true);
+  ForwardArgs both = wide;
+  wide.batch = std::int64_t{1} << 30;
+  both.batch = 10000;
+  both.max_time = 100000;
+  const std::string most = ", expected at most 2147483647 on 'cudnn', which counts in 32 bits; ";
+  for (const auto& [args, said] :
+       {std::pair(wide, "] num_layers * num_dirs * batch * num_units is 5368709120" + most +
+                            "split the batch"),
+        {both, "] time * batch * width of the widest layer is 3276750000" + most +
+                   "split the batch: 6553 rows of 65535 steps fit"}}) {
+    expect_error<EngineError>([&, &args = args] { own.forward(args); }, "[forward" + said);
+    expect_error<EngineError>([&, &args = args] { own.forward_saving(args); },
+                              "[forward_saving" + said);
+  }
 }
 
 TEST(CudnnSettings, OfGraphsIsATruth) {

@@ -2,9 +2,11 @@
 #include "cudnn/gpu/uploads.h"
 
 #include <cstring>
+#include <set>
 
 #include "conformance/support/machine.h"
 #include "cudnn/calls/counted.h"
+#include "cudnn/calls/instead.h"
 #include "device/support.h"
 #include "support/setting.h"
 
@@ -101,6 +103,96 @@ TEST_F(Uploads, GiveTheirMemoryWhenThereIsNoOther) {
         DeviceArray::from_host(tested(), Array(DType::kFloat32, {500000}).view());
   }
   EXPECT_NE(tested().allocate(2500000), nullptr);
+  EXPECT_FALSE(context().uploads().release_idle());
+}
+
+/// Bytes in a block of the GPU.
+std::shared_ptr<void> bring(std::size_t bytes) {
+  return context().bring(std::vector<char>(bytes).data(), bytes);
+}
+
+TEST(UploadBlocks, ServeAgainOnceAMarkHasPassedWhatUsedThem) {
+  const cudnn::Context::Current current(context());
+  context().uploads().release_idle();
+  auto first = bring(8192);
+  void* const a = first.get();
+  first.reset();
+  auto second = bring(8192);
+  void* const b = second.get();
+  EXPECT_NE(b, a) << "nothing was marked since it was given back";
+  auto third = bring(8192);
+  EXPECT_EQ(third.get(), a);
+  third.reset();
+  second.reset();
+  const auto small = bring(3000), half = bring(4096), whole = bring(8192);
+  EXPECT_NE(small.get(), a) << "less than half of it";
+  EXPECT_NE(small.get(), b);
+  EXPECT_EQ(half.get(), a) << "the one that was given back first";
+  EXPECT_EQ(whole.get(), b);
+  const auto large = bring(8193);
+  EXPECT_NE(large.get(), a);
+  EXPECT_NE(large.get(), b);
+}
+
+/// Events that were recorded on the stream of calls, and those that the stream of copies awaits.
+struct Order {
+  std::vector<CUevent> recorded, awaited;
+  Instead<&cudnn::DriverApi::event_record> records{[this](auto own, auto event, auto stream) {
+    if (stream == context().stream()) recorded.push_back(event);
+    return own(event, stream);
+  }};
+  Instead<&cudnn::DriverApi::stream_wait> waits{
+      [this](auto own, auto stream, auto event, auto flags) {
+        if (stream != context().stream()) awaited.push_back(event);
+        return own(stream, event, flags);
+      }};
+};
+
+// The copy into a block waits for what was enqueued before the block was given back, not for more.
+TEST(UploadBlocks, AreFilledAfterTheFirstMarkThatFollowsTheirUse) {
+  const cudnn::Context::Current current(context());
+  for (const int between : {2, 5, 31, 32, 40}) {
+    context().uploads().release_idle();
+    auto first = bring(500000);
+    void* const block = first.get();
+    first.reset();
+    const Order order;
+    std::vector<std::shared_ptr<void>> kept;
+    for (int n = 0; n < between; ++n) kept.push_back(bring(600));
+    const auto again = bring(500000);
+    EXPECT_EQ(again.get(), block);
+    ASSERT_EQ(order.recorded.size(), static_cast<std::size_t>(between) + 1);
+    // Of the marks only the last 32 are kept.
+    const std::size_t oldest = static_cast<std::size_t>(std::max(between - 32, 0));
+    EXPECT_EQ(order.awaited.back(), order.recorded[oldest]) << between;
+    const std::set<CUevent> events(order.recorded.begin(), order.recorded.end());
+    EXPECT_EQ(events.size(), static_cast<std::size_t>(std::min(between + 1, 32))) << between;
+  }
+}
+
+TEST_F(Uploads, OfAHostThatRunsAheadTakeTurnsInAFewBlocks) {
+  if (!pretends()) GTEST_SKIP() << "only the stand-in can be held";
+  const cudnn::Context::Current current(context());
+  context().uploads().release_idle();
+  std::set<void*> blocks;
+  for (int n = 0; n < 40; ++n) blocks.insert(bring(7000).get());
+  EXPECT_EQ(blocks.size(), 4U) << "three that the GPU still uses, and the next one";
+}
+
+// No more than 32 of them are kept, and the oldest go first.
+TEST(UploadBlocks, ThatAreTooManyGoBackToThePool) {
+  const cudnn::Context::Current current(context());
+  context().uploads().release_idle();
+  // So that new blocks are of their requests' size classes.
+  context().pool().release_idle();
+  const std::size_t before = context().pool().used_bytes();
+  std::vector<std::shared_ptr<void>> blocks;
+  for (int n = 0; n < 40; ++n) blocks.push_back(bring(2048));
+  const std::size_t each = (context().pool().used_bytes() - before) / 40;
+  for (auto& block : blocks) block.reset();
+  EXPECT_EQ(context().pool().used_bytes() - before, 32 * each);
+  EXPECT_TRUE(context().uploads().release_idle());
+  EXPECT_EQ(context().pool().used_bytes(), before);
   EXPECT_FALSE(context().uploads().release_idle());
 }
 

@@ -270,6 +270,28 @@ TEST_F(CudnnGraphs, NoMoreAreKeptThanAreBounded) {
   launches.expect(2);
 }
 
+// Of the calls that are known, the one that was made longest ago makes room for a new one.
+TEST_F(CudnnGraphs, CallsThatGoOnAreNotForgotten) {
+  const Case c = case_of("gru L1 U4 I3 B2 T1 f32");
+  const auto params = packed_of(c, make_data(c));
+  const Graphs graphs;
+  const auto launched = [&](int time) {
+    const Case each = case_of("gru L1 U4 I3 B2 T" + std::to_string(time) + " f32");
+    const long before = graph_launches();
+    inferred(each, make_data(each), params);
+    return graph_launches() - before;
+  };
+  if (graph_launches() < 0) GTEST_SKIP() << "only the stand-in counts";
+  constexpr int kKnown = 64;
+  for (int time = 1; time <= kKnown; ++time) EXPECT_EQ(launched(time), 0) << time;
+  EXPECT_EQ(launched(1), 1);
+  EXPECT_EQ(launched(kKnown + 1), 0) << "takes the place of the second one";
+  EXPECT_EQ(launched(1), 1);
+  EXPECT_EQ(launched(3), 1);
+  EXPECT_EQ(launched(2), 0);
+  EXPECT_EQ(launched(4), 0) << "whose place the second one has taken";
+}
+
 TEST_F(CudnnGraphs, GiveTheirMemoryToWhatFindsNone) {
   if (!pretends()) GTEST_SKIP() << "a GPU has more";
   const Case c = case_of("lstm L2 U32 I32 B16 T16 f32");

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
+#include "cudnn/calls/instead.h"
 #include "cudnn/nccl/ranks.h"
 #include "support/expect_error.h"
 #include "support/in_child.h"
@@ -161,6 +163,87 @@ TEST(NcclFaults, ACallThatFailsIsNamedAndTheNextOnesToo) {
   const testing::Setting no_id("STAND_IN_NCCL_FAULT", "-1");
   EXPECT_EQ(on_nccl_ranks(1, [](Communicator&) {})[0],
             "[ncclGetUniqueId] NCCL answered internal error (of the stand-in), expected success");
+}
+
+/// Streams and memory of the GPUs that were made and not given back.
+struct Held {
+  template <auto Make, auto Give>
+  struct Balance {
+    std::atomic<int> made{0}, held{0};
+    testing::Instead<Make> makes{[this](auto own, auto... arguments) {
+      ++made;
+      ++held;
+      return own(arguments...);
+    }};
+    testing::Instead<Give> gives{[this](auto own, auto... arguments) {
+      --held;
+      return own(arguments...);
+    }};
+  };
+  Balance<&cudnn::DriverApi::stream_create, &cudnn::DriverApi::stream_destroy> streams;
+  Balance<&cudnn::DriverApi::memory_alloc, &cudnn::DriverApi::memory_free> blocks;
+  Balance<&cudnn::DriverApi::event_create, &cudnn::DriverApi::event_destroy> events;
+  Balance<&cudnn::DriverApi::context_push, &cudnn::DriverApi::context_pop> contexts;
+
+  void expect_none(int streams_made, const std::string& after) const {
+    EXPECT_EQ(streams.made, streams_made) << after;
+    EXPECT_EQ(blocks.made, 2 * streams_made) << after;
+    EXPECT_EQ(streams.held, 0) << after;
+    EXPECT_EQ(blocks.held, 0) << after;
+    EXPECT_EQ(events.held, 0) << after;
+    EXPECT_EQ(contexts.held, 0) << after;
+  }
+};
+
+TEST(NcclFaults, EveryEndGivesStreamsAndMemoryBack) {
+  const auto gather = [](Communicator& all) {
+    char own = 1, received[2] = {};
+    all.all_gather(&own, received, 1);
+  };
+  const auto expect_none = [](const std::string& after, const auto& work) {
+    const Held held;
+    work();
+    held.expect_none(2, after);
+  };
+  expect_none("good calls", [&] { EXPECT_EQ(on_nccl_ranks(2, gather), Errors(2)); });
+  expect_none("an abort",
+              [&] { on_nccl_ranks(2, [](Communicator& all) { all.abort("enough"); }); });
+  expect_none("one GPU for two", [] {
+    on_ranks(2, [](Communicator& threads) { nccl_communicator(threads, {.device = 2}); });
+  });
+  const testing::Setting fault("STAND_IN_NCCL_FAULT", "1");
+  expect_none("a call that fails", [&] { on_nccl_ranks(2, gather); });
+}
+
+constexpr auto kInternal = static_cast<cudnn::NcclResult>(3);
+
+// Asking how far a call has come may fail itself.
+TEST(NcclFaults, AnErrorOfTheQuestionIsOne) {
+  const testing::Instead<&cudnn::NcclApi::async_error> fails(
+      [](auto own, auto communicator, auto* now) {
+        own(communicator, now);
+        *now = cudnn::NcclResult::kSuccess;
+        return kInternal;
+      });
+  EXPECT_EQ(on_nccl_ranks(1, [](Communicator&) {}),
+            Errors{"[ncclCommInitRankConfig] rank 0 of 1: NCCL answered internal error (of the "
+                   "stand-in), expected success"});
+}
+
+TEST(NcclFaults, SoIsOneWhileTheGpuWaits) {
+  const testing::Setting lost("STAND_IN_NCCL_LOST", "2");
+  const auto errors = on_nccl_ranks(1, [](Communicator& all) {
+    all.barrier();
+    std::atomic<int> asked{0};
+    const testing::Instead<&cudnn::NcclApi::async_error> fails([&](auto, auto, auto* now) {
+      *now = cudnn::NcclResult::kSuccess;
+      return ++asked < 3 ? cudnn::NcclResult::kSuccess : kInternal;
+    });
+    char own = 1, received[1] = {};
+    all.all_gather(&own, received, 1);
+  });
+  EXPECT_EQ(errors, Errors{"[ncclAllGather] rank 0 of 1: NCCL answered internal error (of the "
+                           "stand-in), expected success"});
 }
 
 // What the network reports while the GPU waits.
