@@ -92,6 +92,56 @@ TEST_P(CpuThreads, MayWriteStatesInPlace) {
   }
 }
 
+// Every option of a cell, whose units are divided among threads.
+class CpuThreadsOfOptions : public testing::TestWithParam<std::string> {};
+
+TEST_P(CpuThreadsOfOptions, ChangeNoBit) {
+  for (const char* const size : {" L1 U130 I65 B1 T11 f32 ", " L2 U130 I5 B2 T3 bi f64 lengths "}) {
+    const std::string text = GetParam();
+    const std::size_t mode = text.find(' ');
+    const Case c = parse_case(text.substr(0, mode) + size + text.substr(mode), "options");
+    const Data d = make_data(c);
+    Result expected;
+    {
+      const ForcedThreads one(1);
+      expected = run_all(cpu(), c, d);
+    }
+    const ForcedThreads four(4);
+    EXPECT_EQ(first_difference(expected, run_all(cpu(), c, d)), "") << c.text;
+  }
+}
+
+std::vector<std::string> options() {
+  std::vector<std::string> list;
+  for (const std::string mode : {"lstm", "gru", "gru reset_before", "rnn_tanh", "rnn_relu"}) {
+    for (const char* option :
+         {" gate_clip", " P33", " P9 proj_clip", " zone=0.25", " drop_state=0.5",
+          " drop_candidate=0.5", " D0.5 zone=0.5 drop_state=0.25"}) {
+      const bool projects = mode == "gru reset_before" && option[1] == 'P';
+      if (!projects) list.push_back(mode + option);
+    }
+  }
+  for (const char* option :
+       {" zone_cell=0.5", " zone=0.25 zone_cell=0.5 P33", " coupled peepholes", " clip forget",
+        " out=relu gates=hard_sigmoid", " norm=products", " norm=gates",
+        " norm=products cell_norm=output P33", " norm=gates cell_norm=carried clip peepholes"}) {
+    list.push_back(std::string("lstm") + option);
+  }
+  for (const char* option : {" norm=products", " norm=split_products"}) {
+    list.push_back(std::string("gru") + option);
+  }
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CpuThreadsOfOptions, testing::ValuesIn(options()),
+                         [](const auto& at) {
+                           std::string name = at.param;
+                           for (char& letter : name) {
+                             if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
+                           }
+                           return name;
+                         });
+
 /// The cases above are worth nothing if the engine would run them all in one way.
 TEST(CpuPlans, AreAllMet) {
   std::set<std::string> met;

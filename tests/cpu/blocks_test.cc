@@ -3,23 +3,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <span>
 #include <vector>
 
+#include "conformance/support/machine.h"
+#include "conformance/support/parts.h"
 #include "cpu/cpu_engine.h"
 #include "cpu/isa/isa.h"
 #include "support/sum_model.h"
 
 namespace openrnn::cpu {
 namespace {
-
-constexpr std::int64_t kBatch = 14, kTime = 2, kUnits = 600, kInputs = 37;
-
-struct Gradients {
-  Array dx, dh0, dparams;
-};
 
 Array random_array(std::int64_t size, double range, std::uint64_t stream) {
   RandomStream random(9, stream);
@@ -28,70 +25,62 @@ Array random_array(std::int64_t size, double range, std::uint64_t stream) {
   return values;
 }
 
-// The gradients of rows [first, first + rows) of one fixed batch, batch-major.
-Gradients run(RnnMode mode, std::int64_t first, std::int64_t rows) {
-  const RnnSpec spec{.mode = mode, .num_units = kUnits, .input_size = kInputs};
-  const Array params = random_array(params_size(spec), 0.05, 1);
-  const Array x = random_array(kBatch * kTime * kInputs, 1, 2);
-  const Array dy = random_array(kBatch * kTime * kUnits, 1, 3);
-  Array y(DType::kFloat32, {rows * kTime * kUnits});
-  ForwardArgs args;
-  args.params = cpu_engine().pack(spec, params.view(), PackFor::kTraining);
-  args.max_time = kTime;
-  args.batch = rows;
-  args.time_major = false;
-  args.x = x.as<float>().data() + first * kTime * kInputs;
-  args.y = y.data();
-  const auto saved = cpu_engine().forward_saving(args);
-  Gradients out{Array(DType::kFloat32, {rows * kTime * kInputs}),
-                Array(DType::kFloat32, {rows * kUnits}),
-                Array(DType::kFloat32, {params_size(spec)})};
-  BackwardArgs back;
-  back.saved = saved.get();
-  back.dy = dy.as<float>().data() + first * kTime * kUnits;
-  back.dx = out.dx.data();
-  back.dh0 = out.dh0.data();
-  back.dparams = out.dparams.data();
-  cpu_engine().backward(back);
-  return out;
-}
-
 bool same(const Array& a, const Array& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-class Wide : public testing::TestWithParam<RnnMode> {};
+// Each way in which a backward pass multiplies by weights that do not stay in L2.
+class Wide : public testing::TestWithParam<const char*> {
+ protected:
+  static conformance::Case of(const std::string& network) {
+    return conformance::parse_case(network + " L1 I37 B14 T2 f32 batch_major", "wide");
+  }
+  const conformance::Case c = of(GetParam());
+  const conformance::Data d = make_data(c);
+
+  // A training step of row b, whose masks are those that it has in the batch.
+  conformance::Result run_row(std::int64_t b) const {
+    const conformance::Case row = row_case(c, b);
+    const conformance::Data own = row_data(c, d, b);
+    conformance::ForwardBuffers out = forward_buffers(row);
+    ForwardArgs args = forward_args(
+        row, own, out, cpu_engine().pack(c.spec, own.params.view(), PackFor::kTraining), true);
+    args.dropout.first_row = b;
+    args.dropout.whole_batch = c.batch;
+    return run_backward(cpu_engine(), row, own, *cpu_engine().forward_saving(args));
+  }
+};
 
 TEST_P(Wide, RowsAloneHaveTheBitsOfTheBatch) {
-  const Gradients all = run(GetParam(), 0, kBatch);
-  for (std::int64_t b = 0; b < kBatch; b += 5) {
-    const Gradients one = run(GetParam(), b, 1);
-    const auto part = [b](const Array& whole, std::int64_t size) {
-      return Array(ConstArrayView{whole.as<float>().data() + b * size, DType::kFloat32, {size}});
-    };
-    EXPECT_TRUE(same(one.dx, part(all.dx, kTime * kInputs))) << b;
-    EXPECT_TRUE(same(one.dh0, part(all.dh0, kUnits))) << b;
+  const conformance::Result all = run_training(cpu_engine(), c, d);
+  for (std::int64_t b = 0; b < c.batch; b += 13) {
+    const conformance::Result one = run_row(b), part = row_result(c, all, b);
+    for (const char* const name : {"dx", "dh0"}) EXPECT_TRUE(same(one[name], part[name])) << name;
+    if (c.spec.has_cell()) EXPECT_TRUE(same(one["dc0"], part["dc0"]));
   }
 }
 
 TEST_P(Wide, VectorWidthsAndThreadsAgree) {
-  const std::string_view old = isa_name();
-  const int threads = num_threads();
-  const Gradients want = run(GetParam(), 0, kBatch);
+  const conformance::Result want = run_training(cpu_engine(), c, d);
   for (const std::string_view isa : available_isas()) {
     if (isa == "scalar") continue;  // a minute of software arithmetic for no other path
-    for (const int n : {1, 2, 3}) {
-      force_isa(isa);
-      set_num_threads(n);
-      const Gradients got = run(GetParam(), 0, kBatch);
-      EXPECT_TRUE(same(got.dx, want.dx)) << isa << " " << n;
-      EXPECT_TRUE(same(got.dh0, want.dh0)) << isa << " " << n;
-      EXPECT_TRUE(same(got.dparams, want.dparams)) << isa << " " << n;
+    for (const int n : {1, 3}) {
+      const conformance::ForcedIsa forced(isa);
+      const conformance::ForcedThreads on(n);
+      EXPECT_EQ(first_difference(want, run_training(cpu_engine(), c, d)), "") << isa << " " << n;
     }
   }
-  force_isa(old);
-  set_num_threads(threads);
 }
+
+INSTANTIATE_TEST_SUITE_P(Networks, Wide,
+                         testing::Values("lstm U600", "gru U600", "lstm U600 norm=products",
+                                         "gru U600 norm=products", "lstm U600 norm=gates bi",
+                                         "lstm U600 P500 zone=0.25", "gru U600 drop_state=0.5"),
+                         [](const auto& at) {
+                           std::string name = at.param;
+                           std::erase_if(name, [](char letter) { return !std::isalnum(letter); });
+                           return name;
+                         });
 
 // A pass in chunks of 32 steps, each from the states that the one before left. Three rows make
 // every chunk's gradient of the weights one span.
@@ -221,9 +210,6 @@ TEST(BiasGradients, AreSumsOfColumnsGroupByGroup) {
 INSTANTIATE_TEST_SUITE_P(Modes, Chunks,
                          testing::Values(RnnMode::kRnnRelu, RnnMode::kRnnTanh, RnnMode::kLstm,
                                          RnnMode::kGru),
-                         [](const auto& at) { return std::string(to_string(at.param)); });
-
-INSTANTIATE_TEST_SUITE_P(Modes, Wide, testing::Values(RnnMode::kLstm, RnnMode::kGru),
                          [](const auto& at) { return std::string(to_string(at.param)); });
 
 }  // namespace

@@ -30,6 +30,44 @@ int ask() {
 constexpr const char* kRefused =
     "refused: a thread has an alternate signal stack (sigaltstack) too small for their state";
 
+// What is said of each answer, which needs no tiles to run.
+TEST(TilePermission, IsThatOfTheFirstAnswer) {
+  const TileSource before = assume_tiles({[] { return true; }, ask});
+  const struct {
+    int answer;
+    std::string said;
+  } cases[] = {{0, "granted"},
+               {ENOSPC, kRefused},
+               {EPERM, "refused: Operation not permitted"},
+               {EINVAL, "refused: Invalid argument"}};
+  for (const auto& one : cases) {
+    assume_tiles({[] { return true; }, ask});
+    questions = 0;
+    answer = one.answer;
+    EXPECT_EQ(tile_permission(), "not asked yet");
+    EXPECT_FALSE(tiles_refused());
+    EXPECT_EQ(questions, 0);
+    EXPECT_EQ(may_use_tiles(), one.answer == 0) << one.said;
+    // Neither a later answer nor a later error counts.
+    answer = one.answer == 0 ? EPERM : 0;
+    errno = ENOENT;
+    EXPECT_EQ(may_use_tiles(), one.answer == 0) << one.said;
+    EXPECT_EQ(tiles_refused(), one.answer != 0) << one.said;
+    EXPECT_EQ(tile_permission(), one.said);
+    EXPECT_EQ(questions, 1) << one.said;
+#if defined(__x86_64__)
+    EXPECT_EQ(processor_runs("amx"), one.answer == 0) << one.said;
+#endif
+  }
+  assume_tiles({[] { return false; }, ask});
+  questions = 0;
+  EXPECT_FALSE(may_use_tiles());
+  EXPECT_FALSE(tiles_refused());
+  EXPECT_EQ(tile_permission(), "this processor, or its operating system, has no tiles");
+  EXPECT_EQ(questions, 0);
+  assume_tiles(before);
+}
+
 class Tiles : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -104,6 +104,148 @@ TEST(Elementwise, NanAndInfinityPass) {
   EXPECT_EQ(at(tanh, 2), -1.0);
 }
 
+constexpr UnaryOp kEveryUnary[] = {
+    UnaryOp::kRelu,   UnaryOp::kTanh, UnaryOp::kSigmoid, UnaryOp::kExp, UnaryOp::kNegate,
+    UnaryOp::kSquare, UnaryOp::kAbs,  UnaryOp::kSqrt,    UnaryOp::kLog, UnaryOp::kSoftplus};
+
+// By the functions of the C library.
+double unary_of(UnaryOp op, double v) {
+  switch (op) {
+    case UnaryOp::kRelu:
+      return v < 0.0 ? 0.0 : v;
+    case UnaryOp::kTanh:
+      return std::tanh(v);
+    case UnaryOp::kSigmoid:
+      return 1.0 / (1.0 + std::exp(-v));
+    case UnaryOp::kExp:
+      return std::exp(v);
+    case UnaryOp::kNegate:
+      return -v;
+    case UnaryOp::kSquare:
+      return v * v;
+    case UnaryOp::kAbs:
+      return std::abs(v);
+    case UnaryOp::kSqrt:
+      return std::sqrt(v);
+    case UnaryOp::kLog:
+      return std::log(v);
+    case UnaryOp::kSoftplus:
+      return v > 40.0 ? v : std::log1p(std::exp(v));
+  }
+  return NAN;
+}
+
+double slope_of(UnaryOp op, double v) {
+  const double y = unary_of(op, v);
+  switch (op) {
+    case UnaryOp::kRelu:
+      return v > 0.0 ? 1.0 : 0.0;
+    case UnaryOp::kTanh:
+      return 1.0 - y * y;
+    case UnaryOp::kSigmoid:
+      return y * (1.0 - y);
+    case UnaryOp::kExp:
+      return y;
+    case UnaryOp::kNegate:
+      return -1.0;
+    case UnaryOp::kSquare:
+      return 2.0 * v;
+    case UnaryOp::kAbs:
+      return v > 0.0 ? 1.0 : -1.0;
+    case UnaryOp::kSqrt:
+      return 0.5 / y;
+    case UnaryOp::kLog:
+      return 1.0 / v;
+    case UnaryOp::kSoftplus:
+      return unary_of(UnaryOp::kSigmoid, v);
+  }
+  return NAN;
+}
+
+// From where nothing is left to where nothing fits, and what is no number.
+TEST(Elementwise, EveryFunctionOverTheWholeRange) {
+  std::vector<double> values{0.0, INFINITY, -INFINITY, NAN};
+  for (const double size : {1e-3, 0.3,  0.54, 0.56,  1.05,  1.2,   3.0,   9.5,   15.0,   30.0, 70.0,
+                            87.0, 88.5, 95.0, 100.0, 200.0, 700.0, 709.5, 730.0, 1000.0, 3e4}) {
+    values.insert(values.end(), {size, -size});
+  }
+  const auto size = static_cast<std::int64_t>(values.size());
+  for (const DType dtype : floating()) {
+    const DeviceArray x = DeviceArray::from_host(
+        tested(), cast(Array::of<double>({size}, values).view(), dtype).view());
+    // Of the numbers that float and double compute with; below it a function may be 0.
+    const double least = dtype == DType::kFloat16   ? 0x1p-24
+                         : dtype == DType::kFloat64 ? 0x1p-1022
+                                                    : 0x1p-126;
+    for (const UnaryOp op : kEveryUnary) {
+      const DeviceArray y = run_unary(op, x);
+      for (std::int64_t i = 0; i < size; ++i) {
+        const double want = rounded(dtype, unary_of(op, at(x, i))), got = at(y, i);
+        const bool exact = std::isinf(want) || std::isnan(want);
+        // The C library's 1 + exp(-v) has lost the tail of a small sigmoid.
+        const double scale = op == UnaryOp::kSigmoid ? 1.0 : std::abs(want);
+        EXPECT_TRUE(exact ? got == want || (std::isnan(got) && std::isnan(want))
+                          : std::abs(got - want) <= 5 * epsilon(dtype) * scale + least)
+            << dtype_name(dtype) << " function " << static_cast<int>(op) << " of " << at(x, i)
+            << " is " << got << ", expected " << want;
+      }
+    }
+  }
+}
+
+TEST(Elementwise, EveryFunctionHasItsSlope) {
+  for (const DType dtype : floating()) {
+    const DeviceArray x = random_array(dtype, {131}, 11, 0.25, 2.0),
+                      dy = random_array(dtype, {131}, 12),
+                      negative = run_unary(UnaryOp::kNegate, x);
+    for (const UnaryOp op : kEveryUnary) {
+      const bool positive = op == UnaryOp::kSqrt || op == UnaryOp::kLog;
+      for (const DeviceArray* const from : {&x, positive ? &x : &negative}) {
+        const DeviceArray y = run_unary(op, *from);
+        DeviceArray dx(tested(), dtype, {131});
+        tested().unary_gradient(op, dtype, 131, from->data(), y.data(), dy.data(),
+                                dx.mutable_data());
+        for (std::int64_t i = 0; i < 131; ++i) {
+          const double want = at(dy, i) * slope_of(op, at(*from, i));
+          // y is rounded, by a part of itself that counts as often as 1 - y is smaller than 1.
+          ASSERT_NEAR(
+              at(dx, i), want,
+              16 * epsilon(dtype) * std::abs(at(dy, i)) + 4 * epsilon(dtype) * std::abs(want))
+              << dtype_name(dtype) << " function " << static_cast<int>(op) << " at "
+              << at(*from, i);
+        }
+      }
+    }
+  }
+}
+
+TEST(Elementwise, TheGreaterAndTheLesserOfEveryTwo) {
+  const std::vector<double> values{-INFINITY, -2.0, -0.5, 0.0, 0.25, 3.0, INFINITY, NAN};
+  std::vector<double> left, right;
+  for (const double v : values) {
+    for (const double w : values) left.push_back(v), right.push_back(w);
+  }
+  for (const DType dtype : floating()) {
+    const auto array = [dtype](const std::vector<double>& of) {
+      const auto size = static_cast<std::int64_t>(of.size());
+      return DeviceArray::from_host(tested(),
+                                    cast(Array::of<double>({size}, of).view(), dtype).view());
+    };
+    const DeviceArray a = array(left), b = array(right);
+    const DeviceArray most = run_binary(BinaryOp::kMaximum, a, b),
+                      least = run_binary(BinaryOp::kMinimum, a, b);
+    for (std::int64_t i = 0; i < a.size(); ++i) {
+      const double v = at(a, i), w = at(b, i);
+      if (std::isnan(v) || std::isnan(w)) {
+        EXPECT_TRUE(std::isnan(at(most, i)) && std::isnan(at(least, i))) << v << " and " << w;
+      } else {
+        EXPECT_EQ(at(most, i), std::max(v, w)) << v << " and " << w;
+        EXPECT_EQ(at(least, i), std::min(v, w)) << v << " and " << w;
+      }
+    }
+  }
+}
+
 TEST(Elementwise, ScaleFillAccumulate) {
   for (const DType dtype : floating()) {
     const DeviceArray x = random_array(dtype, {67}, 5);

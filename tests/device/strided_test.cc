@@ -91,6 +91,33 @@ TEST(Strided, NothingIsWrittenBehindTheEnd) {
   }
 }
 
+// Equal strides and different ones, of lines that lie apart, run backwards or stand still.
+TEST(Strided, LinesOfAnyTwoStrides) {
+  constexpr std::int64_t kSize = 7;
+  for (const DType dtype : floating()) {
+    const std::size_t bytes = dtype_size(dtype);
+    const DeviceArray x = random_array(dtype, {41}, 1), before = random_array(dtype, {41}, 2);
+    for (const std::int64_t from : {-3, -2, -1, 0, 1, 2, 3}) {
+      for (const std::int64_t to : {-3, -2, -1, 1, 2, 3}) {
+        DeviceArray y(tested(), dtype, {41});
+        tested().scale(dtype, 41, 1.0, before.data(), y.mutable_data());
+        tested().copy_strided({.element = bytes,
+                               .shape = {kSize},
+                               .from = static_cast<const std::byte*>(x.data()) + 20 * bytes,
+                               .from_strides = {from},
+                               .to = static_cast<std::byte*>(y.mutable_data()) + 20 * bytes,
+                               .to_strides = {to}});
+        for (std::int64_t i = 0; i < 41; ++i) {
+          const std::int64_t k = (i - 20) / to;
+          const bool written = (i - 20) % to == 0 && k >= 0 && k < kSize;
+          ASSERT_EQ(at(y, i), written ? at(x, 20 + k * from) : at(before, i))
+              << "from stride " << from << " to " << to << " at " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(Strided, FewerDimensions) {
   const StridedCopy plan = collapsed({.element = 4,
                                       .shape = {2, 1, 3, 5, 4},
