@@ -300,6 +300,13 @@ TEST(Rnn, RefusalsSayWhatWasExpected) {
               "[rnn] input_data has shape [4, 3, 5], expected a last dimension of 4");
     EXPECT_EQ(refusal(call, [](ops::RnnInputs& in) { in.x = ops::cast(in.x, DType::kFloat32); }),
               "[rnn] input_data is float32, expected float64");
+  }
+}
+
+TEST(Rnn, RefusalsOfLengthsFlagsAndParams) {
+  const RnnSpec spec = small_spec(RnnMode::kLstm);
+  for (const bool time_major : {true, false}) {
+    const RnnCall call = make_call(spec, time_major);
     EXPECT_EQ(refusal(call,
                       [](ops::RnnInputs& in) {
                         in.sequence_lengths = {{4, 5, 0}};
@@ -330,6 +337,9 @@ TEST(Rnn, RefusalsSayWhatWasExpected) {
         "[rnn] params is float32, expected float64");
     EXPECT_NO_THROW(call());
   }
+}
+
+TEST(Rnn, RefusalsOfWhatANetworkHasNot) {
   RnnCall gru = make_call(small_spec(RnnMode::kGru), true);
   EXPECT_EQ(refusal(gru, [](ops::RnnInputs& in) { in.c0 = in.h0; }),
             "[rnn] input_c is given, expected none for gru");

@@ -20,14 +20,22 @@ void expect_refused(const std::vector<Refusal>& cases) {
   for (const Refusal& one : cases) EXPECT_EQ(message_of<ArgumentError>(one.call), one.said);
 }
 
+Refusal second(const std::string& call, const std::string& name, const Shape& shape,
+               const std::function<void()>& run) {
+  return {
+      "[" + call + "] " + name + " is float64 of shape " + to_string(shape) + ", expected float32",
+      run};
+}
+
+Refusal unfit(const std::string& call, const std::string& name, const Shape& shape,
+              const std::string& expected, const std::function<void()>& run) {
+  return {"[" + call + "] " + name + " is float32 of shape " + to_string(shape) + ", expected " +
+              expected,
+          run};
+}
+
 TEST(Infer, OperandsOfAnotherDtype) {
   const Tensor a = in({3, 4});
-  const auto second = [](const std::string& call, const std::string& name, const Shape& shape,
-                         const std::function<void()>& run) {
-    return Refusal{"[" + call + "] " + name + " is float64 of shape " + to_string(shape) +
-                       ", expected float32",
-                   run};
-  };
   expect_refused({
       second("add", "b", {3, 4},
              [=] {
@@ -65,6 +73,12 @@ TEST(Infer, OperandsOfAnotherDtype) {
              [=] {
                ops::select_rows({true, false, true}, a, wide({3, 4}));
              }),
+  });
+}
+
+TEST(Infer, OtherOperandsOfAnotherDtype) {
+  const Tensor a = in({3, 4});
+  expect_refused({
       second("sigmoid_cross_entropy", "b", {3, 4},
              [=] {
                ops::sigmoid_cross_entropy(a, wide({3, 4}));
@@ -157,73 +171,73 @@ TEST(Infer, WhatIsNoFloatingTensor) {
 }
 
 TEST(Infer, ShapesThatDoNotFit) {
-  const Tensor a = in({3, 4}), open = in({-1, 4}), deep = in({2, 3, 4});
-  const auto of = [](const std::string& call, const std::string& name, const Shape& shape,
-                     const std::string& expected, const std::function<void()>& run) {
-    return Refusal{"[" + call + "] " + name + " is float32 of shape " + to_string(shape) +
-                       ", expected " + expected,
-                   run};
-  };
+  const Tensor a = in({3, 4});
   const std::string row = "one dimension, the last of [3, 4]";
   expect_refused({
-      of("add_row", "row", {3}, row, [=] { ops::add_row(a, in({3})); }),
-      of("add_row", "row", {1, 4}, row,
-         [=] {
-           ops::add_row(a, in({1, 4}));
-         }),
-      of("add_row", "row", {4}, "one dimension, the last of []",
-         [] { ops::add_row(in({}), in({4})); }),
-      of("matmul", "a", {4}, "2 dimensions",
-         [] {
-           ops::matmul(in({4}), in({4, 2}));
-         }),
-      of("matmul", "b", {4}, "2 dimensions", [=] { ops::matmul(a, in({4})); }),
-      of("matmul", "b", {3, 2}, "4 at dimension 0",
-         [=] {
-           ops::matmul(a, in({3, 2}));
-         }),
-      of("matmul", "b", {2, 3}, "4 at dimension 1",
-         [=] {
-           ops::matmul(a, in({2, 3}), {.transpose_b = true});
-         }),
-      of("matmul", "b", {4, 2}, "3 at dimension 0",
-         [=] {
-           ops::matmul(a, in({4, 2}), {.transpose_a = true});
-         }),
-      of("dense", "kernel", {3, 2}, "[I, N] for x [.., I] of shape [3, 4]",
-         [=] {
-           ops::dense(a, in({3, 2}));
-         }),
-      of("dense", "kernel", {4}, "[I, N] for x [.., I] of shape [3, 4]",
-         [=] { ops::dense(a, in({4})); }),
-      of("dense", "kernel", {4, 2}, "[I, N] for x [.., I] of shape []",
-         [] {
-           ops::dense(in({}), in({4, 2}));
-         }),
-      of("select_rows", "b", {3, 5}, "the shape [3, 4] of a",
-         [=] {
-           ops::select_rows({true, true, true}, a, in({3, 5}));
-         }),
-      of("concat", "b", {2, 5}, "the shape [3, 4] of a",
-         [=] {
-           ops::concat({a, in({2, 5})}, 0);
-         }),
-      of("concat", "b", {2, 3, 4}, "the shape [-1, 4] of a",
-         [=] {
-           ops::concat({open, deep}, 0);
-         }),
-      of("stack", "b", {3, 5}, "the shape [3, 4] of a",
-         [=] {
-           ops::stack({a, a, in({3, 5})});
-         }),
-      of("reshape", "x", {3, 4}, "as many elements as [5, 2]",
-         [=] {
-           ops::reshape(a, {5, 2});
-         }),
-      of("reshape", "x", {3, 4}, "as many elements as [-1, 5]",
-         [=] {
-           ops::reshape(a, {-1, 5});
-         }),
+      unfit("add_row", "row", {3}, row, [=] { ops::add_row(a, in({3})); }),
+      unfit("add_row", "row", {1, 4}, row,
+            [=] {
+              ops::add_row(a, in({1, 4}));
+            }),
+      unfit("add_row", "row", {4}, "one dimension, the last of []",
+            [] { ops::add_row(in({}), in({4})); }),
+      unfit("matmul", "a", {4}, "2 dimensions",
+            [] {
+              ops::matmul(in({4}), in({4, 2}));
+            }),
+      unfit("matmul", "b", {4}, "2 dimensions", [=] { ops::matmul(a, in({4})); }),
+      unfit("matmul", "b", {3, 2}, "4 at dimension 0",
+            [=] {
+              ops::matmul(a, in({3, 2}));
+            }),
+      unfit("matmul", "b", {2, 3}, "4 at dimension 1",
+            [=] {
+              ops::matmul(a, in({2, 3}), {.transpose_b = true});
+            }),
+      unfit("matmul", "b", {4, 2}, "3 at dimension 0",
+            [=] {
+              ops::matmul(a, in({4, 2}), {.transpose_a = true});
+            }),
+      unfit("dense", "kernel", {3, 2}, "[I, N] for x [.., I] of shape [3, 4]",
+            [=] {
+              ops::dense(a, in({3, 2}));
+            }),
+      unfit("dense", "kernel", {4}, "[I, N] for x [.., I] of shape [3, 4]",
+            [=] { ops::dense(a, in({4})); }),
+      unfit("dense", "kernel", {4, 2}, "[I, N] for x [.., I] of shape []",
+            [] {
+              ops::dense(in({}), in({4, 2}));
+            }),
+  });
+}
+
+TEST(Infer, PartsThatDoNotFit) {
+  const Tensor a = in({3, 4}), open = in({-1, 4}), deep = in({2, 3, 4});
+  expect_refused({
+      unfit("select_rows", "b", {3, 5}, "the shape [3, 4] of a",
+            [=] {
+              ops::select_rows({true, true, true}, a, in({3, 5}));
+            }),
+      unfit("concat", "b", {2, 5}, "the shape [3, 4] of a",
+            [=] {
+              ops::concat({a, in({2, 5})}, 0);
+            }),
+      unfit("concat", "b", {2, 3, 4}, "the shape [-1, 4] of a",
+            [=] {
+              ops::concat({open, deep}, 0);
+            }),
+      unfit("stack", "b", {3, 5}, "the shape [3, 4] of a",
+            [=] {
+              ops::stack({a, a, in({3, 5})});
+            }),
+      unfit("reshape", "x", {3, 4}, "as many elements as [5, 2]",
+            [=] {
+              ops::reshape(a, {5, 2});
+            }),
+      unfit("reshape", "x", {3, 4}, "as many elements as [-1, 5]",
+            [=] {
+              ops::reshape(a, {-1, 5});
+            }),
       {"[reshape] shape is [-1, 2, -1], expected at most one dimension of -1",
        [=] {
          ops::reshape(open, {-1, 2, -1});

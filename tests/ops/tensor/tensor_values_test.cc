@@ -395,5 +395,23 @@ TEST(TensorValues, OfComparisons) {
   }
 }
 
+// A sum on the way is wider, the result is not; a condition may have more dimensions than both.
+TEST(TensorValues, DtypesAndShapesOfTheirOperands) {
+  const Tensor half = of({2, 3}, {0, 1, 2, 3, 4, 5}, DType::kFloat16);
+  const Tensor sum = ops::einsum("ij->j", {half});
+  EXPECT_EQ(sum.dtype(), DType::kFloat16);
+  EXPECT_EQ(values_of(sum), (Values{3, 5, 7}));
+  const Tensor rows = ops::less(of({2, 1}, {0, 2}), of({}, {1}));
+  const Tensor found = ops::where(rows, of({3}, {1, 2, 3}), of({}, {9}));
+  EXPECT_EQ(found.shape(), (Shape{2, 3}));
+  EXPECT_EQ(values_of(found), (Values{1, 2, 3, 9, 9, 9}));
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
+    const GradientTape tape;
+    const Tensor logits = tape.watch(random_tensor({3, 1, 4}, 1, -1, 1, dtype));
+    const Tensor loss = ops::ctc_loss(logits, int_tensor({1, 1}, {1}));
+    EXPECT_EQ(tape.gradient(loss, std::vector{logits})[0].dtype(), dtype);
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::testing
