@@ -26,8 +26,10 @@ MappedNetwork find_network(const RunFlags& flags, MappedModel model) {
     throw ArgumentError("[run] '" + flags.model + "' has no recurrent network, expected one" +
                         (model.notes.empty() ? "" : ": " + model.notes.front()));
   }
-  throw ArgumentError("[run] --network '" + excerpt(flags.network) +
-                      "', expected one of: " + listed_excerpts(names));
+  const bool nameless = names.size() == 1 && names[0].empty();
+  throw ArgumentError("[run] --network '" + excerpt(flags.network) + "', expected " +
+                      (nameless ? "none: the only network there has no name"
+                                : "one of: " + listed_excerpts(names)));
 }
 
 /// Input [T, B, I] (or [B, T, I]) in the network's dtype.
