@@ -108,7 +108,7 @@ TEST_P(CpuThreads, MayWriteStatesInPlace) {
 class CpuThreadsOfOptions : public testing::TestWithParam<std::string> {};
 
 TEST_P(CpuThreadsOfOptions, ChangeNoBit) {
-  for (const char* const size : {" L1 U130 I65 B1 T11 f32 ", " L2 U130 I5 B2 T3 bi f64 lengths "}) {
+  for (const char* const size : {" L1 U130 I65 B1 T11 f32 ", " L2 U130 I5 B2 T3 bi f16 lengths "}) {
     const std::string text = GetParam();
     const std::size_t mode = text.find(' ');
     const Case c = parse_case(text.substr(0, mode) + size + text.substr(mode), "options");
@@ -141,6 +141,12 @@ std::vector<std::string> options() {
   }
   for (const char* option : {" norm=products", " norm=split_products"}) {
     list.push_back(std::string("gru") + option);
+  }
+  for (const std::string arithmetic : {" bf16", " bf16x3", " stored_int8", " stored_bfloat16"}) {
+    for (const char* network : {"lstm peepholes zone=0.25 P33", "gru reset_before",
+                                "gru norm=products", "lstm norm=gates D0.5"}) {
+      list.push_back(network + arithmetic);
+    }
   }
   return list;
 }
