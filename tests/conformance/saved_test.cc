@@ -1,6 +1,8 @@
 // What forward saved is its own, and stays what it was; for every engine.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "conformance/support/grid.h"
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
@@ -134,6 +136,74 @@ INSTANTIATE_TEST_SUITE_P(Engines, Saved,
                            return std::get<0>(at.param) + "_n" + std::to_string(at.index) + "_" +
                                   test_name(std::get<1>(at.param));
                          });
+
+/// The gradients of a layer, one region after another.
+std::vector<double> gradients_of(const Case& c, const Array& dparams, std::int64_t layer) {
+  const ParamsLayout layout(c.spec);
+  std::vector<double> values;
+  for (const auto& regions : {layout.weights(), layout.biases()}) {
+    for (const ParamRegion& region : regions) {
+      if (region.layer != layer) continue;
+      for (std::int64_t i = 0; i < region.size(); ++i) {
+        values.push_back(element(dparams.view(), region.offset + i));
+      }
+    }
+  }
+  return values;
+}
+
+/// The layers that a call tells of, each with what dparams holds of it then and at the end.
+struct Told {
+  std::vector<std::int64_t> layers;
+  std::vector<std::vector<double>> then, last;
+};
+
+Told run_telling(const Case& c, std::int64_t recompute, bool wants_dparams) {
+  const Data d = make_data(c);
+  ForwardBuffers out = forward_buffers(c);
+  ForwardArgs call =
+      forward_args(c, d, out, cpu().pack(c.spec, d.params.view(), PackFor::kTraining), true);
+  call.recompute = recompute;
+  const auto saved = cpu().forward_saving(call);
+  Array dparams = random_array(c.spec.dtype, params_size(c.spec), 5, 6, 4);
+  Array dx = random_array(c.spec.dtype, c.seq_size(c.spec.input_size), 5, 6, 1);
+  Told told;
+  const std::function<void(std::int64_t)> tell = [&](std::int64_t layer) {
+    told.layers.push_back(layer);
+    told.then.push_back(gradients_of(c, dparams, layer));
+  };
+  BackwardArgs args{.saved = saved.get(), .dy = d.dy.data(), .dx = dx.data()};
+  if (wants_dparams) args.dparams = dparams.data();
+  args.layer_done = &tell;
+  cpu().backward(args);
+  for (const std::int64_t layer : told.layers) {
+    told.last.push_back(gradients_of(c, dparams, layer));
+  }
+  return told;
+}
+
+TEST(LayerDone, IsToldOnceOfALayerWhoseGradientIsThereForGood) {
+  if (tests_gpu()) GTEST_SKIP() << "the cpu engine tells";
+  for (const int threads : {1, 3}) {
+    const ForcedThreads on(threads);
+    for (const char* const text :
+         {"lstm L3 U33 I17 B5 T40 f32", "gru L3 U9 I5 B3 T70 bi f64 lengths",
+          "rnn_tanh L3 U9 I5 B3 T70 f16 D0.5", "lstm L3 U9 I5 B2 T40 bi b16 P4",
+          "gru L3 U17 I5 B3 T40 f32 norm=products"}) {
+      const Case c = parse_case(text, "told");
+      for (const std::int64_t recompute : {0, 32}) {
+        const Told told = run_telling(c, recompute, true);
+        EXPECT_EQ(told.then, told.last) << text << ", recompute " << recompute;
+        // Others have no gradient there before the end of the call.
+        const bool tells = recompute == 0 && !is_16_bit_float(c.spec.dtype);
+        EXPECT_EQ(told.layers,
+                  tells ? std::vector<std::int64_t>({2, 1, 0}) : std::vector<std::int64_t>())
+            << text << ", recompute " << recompute;
+        EXPECT_TRUE(run_telling(c, recompute, false).layers.empty()) << text;
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace openrnn::conformance

@@ -206,6 +206,44 @@ TEST(Arithmetic, Int8SumsAreExactAtTheExtremes) {
   }
 }
 
+/// Of one step of relu units without recurrent weights and biases.
+std::vector<float> relu_of_int8(std::int64_t units, const std::vector<float>& weights,
+                                const std::vector<float>& x) {
+  RnnSpec spec = wide_int8(static_cast<std::int64_t>(weights.size()) / units);
+  spec.num_units = units;
+  const ParamsLayout layout(spec);
+  Array params(DType::kFloat32, {params_size(spec)});
+  std::copy(weights.begin(), weights.end(),
+            params.as<float>().begin() + layout.weight(0, 0, ParamRole::kInputWeight, 0).offset);
+  ForwardArgs args;
+  args.params = cpu().pack(spec, params.view(), PackFor::kInference);
+  args.max_time = 1;
+  args.batch = static_cast<std::int64_t>(x.size()) / spec.input_size;
+  std::vector<float> y(static_cast<std::size_t>(args.batch * units));
+  args.x = x.data();
+  args.y = y.data();
+  cpu().forward(args);
+  return y;
+}
+
+// The largest number of a row or column is 127, so that a step is 1.
+TEST(Arithmetic, Int8TiesGoToTheEvenStep) {
+  const std::vector<float> ties{0.5F,  1.5F,  2.5F,  3.5F,  125.5F,  126.5F,
+                                -0.5F, -1.5F, -2.5F, -3.5F, -125.5F, -126.5F};
+  std::vector<float> pairs, expected;
+  for (const float tie : ties) {
+    pairs.insert(pairs.end(), {127.0F, tie});
+    expected.push_back(127.0F * (127.0F + std::nearbyint(tie)));
+  }
+  const std::vector<float> ones{127.0F, 127.0F};
+  for (const std::string_view isa : available_cpu_isas()) {
+    const ForcedIsa forced(isa);
+    EXPECT_EQ(relu_of_int8(1, ones, pairs), expected) << isa << ", numbers";
+    EXPECT_EQ(relu_of_int8(static_cast<std::int64_t>(ties.size()), pairs, ones), expected)
+        << isa << ", weights";
+  }
+}
+
 TEST(Arithmetic, Int8RefusesSumsThatCouldOverflow) {
   EXPECT_NE(cpu().unsupported(wide_int8(133145)).find("133144"), std::string::npos);
   EXPECT_EQ(choose_engine(wide_int8(133145)).name(), "reference");

@@ -30,6 +30,20 @@ bool same(const Array& a, const Array& b) {
 }
 
 // Each way in which a backward pass multiplies by weights that do not stay in L2.
+constexpr const char* kWide[] = {"lstm U600",
+                                 "gru U600",
+                                 "lstm U600 norm=products",
+                                 "gru U600 norm=products",
+                                 "lstm U600 norm=gates bi",
+                                 "lstm U600 P500 zone=0.25",
+                                 "gru U600 drop_state=0.5"};
+
+std::string network_name(const testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  std::erase_if(name, [](char letter) { return !std::isalnum(letter); });
+  return name;
+}
+
 class Wide : public testing::TestWithParam<const char*> {
  protected:
   static conformance::Case of(const std::string& network) {
@@ -71,16 +85,6 @@ TEST_P(Wide, VectorWidthsAndThreadsAgree) {
     }
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(Networks, Wide,
-                         testing::Values("lstm U600", "gru U600", "lstm U600 norm=products",
-                                         "gru U600 norm=products", "lstm U600 norm=gates bi",
-                                         "lstm U600 P500 zone=0.25", "gru U600 drop_state=0.5"),
-                         [](const auto& at) {
-                           std::string name = at.param;
-                           std::erase_if(name, [](char letter) { return !std::isalnum(letter); });
-                           return name;
-                         });
 
 // A pass in chunks of 32 steps, each from the states that the one before left. Three rows make
 // every chunk's gradient of the weights one span.
@@ -211,6 +215,8 @@ INSTANTIATE_TEST_SUITE_P(Modes, Chunks,
                          testing::Values(RnnMode::kRnnRelu, RnnMode::kRnnTanh, RnnMode::kLstm,
                                          RnnMode::kGru),
                          [](const auto& at) { return std::string(to_string(at.param)); });
+
+INSTANTIATE_TEST_SUITE_P(Networks, Wide, testing::ValuesIn(kWide), network_name);
 
 }  // namespace
 }  // namespace openrnn::cpu

@@ -67,17 +67,35 @@ std::vector<DeviceArray> results(DType dtype) {
   return {y, h, p, losses, dy, dw, dx};
 }
 
+// Every function of one number, from where nothing is left of it to where nothing fits.
+std::vector<DeviceArray> curves(DType dtype) {
+  std::vector<DeviceArray> all;
+  for (const double range : {1e-3, 1.2, 20.0, 120.0, 900.0}) {
+    const DeviceArray x = random_array(dtype, {203}, 7, -range, range);
+    for (const UnaryOp op : {UnaryOp::kTanh, UnaryOp::kSigmoid, UnaryOp::kExp, UnaryOp::kSquare,
+                             UnaryOp::kLog, UnaryOp::kSoftplus, UnaryOp::kSqrt}) {
+      DeviceArray y(cpu_device(), dtype, {203});
+      cpu_device().unary(op, dtype, 203, x.data(), y.mutable_data());
+      all.push_back(std::move(y));
+    }
+  }
+  return all;
+}
+
 TEST(InstructionSets, SameBits) {
   const std::string before(cpu_isa());
   for (const DType dtype : floating()) {
     force_cpu_isa("scalar");
-    const std::vector<DeviceArray> plain = results(dtype);
+    const std::vector<DeviceArray> plain = results(dtype), plain_curves = curves(dtype);
     for (const std::string_view isa : available_cpu_isas()) {
       SCOPED_TRACE(::testing::Message() << isa << ", " << dtype_name(dtype));
       force_cpu_isa(isa);
       ASSERT_EQ(cpu_isa(), isa);
-      const std::vector<DeviceArray> here = results(dtype);
+      const std::vector<DeviceArray> here = results(dtype), here_curves = curves(dtype);
       for (std::size_t i = 0; i < plain.size(); ++i) expect_same_bits(plain[i], here[i]);
+      for (std::size_t i = 0; i < plain_curves.size(); ++i) {
+        expect_same_bits(plain_curves[i], here_curves[i]);
+      }
     }
   }
   force_cpu_isa(before);

@@ -94,6 +94,48 @@ TEST(SoftmaxCrossEntropy, NanShows) {
   EXPECT_TRUE(std::isnan(at(run(x, int_array({0}), 1.0).losses, 0)));
 }
 
+TEST(SoftmaxCrossEntropy, GivesWhatIsWantedAlone) {
+  const DeviceArray labels = int_array({2, 0, -1, 4, 1});
+  for (const DType dtype : floating()) {
+    const DeviceArray logits = random_array(dtype, {5, 7}, 4, -3, 3);
+    const Result both = run(logits, labels, 0.5);
+    DeviceArray losses(tested(), both.losses.dtype(), {5}),
+        probabilities(tested(), both.losses.dtype(), {5, 7});
+    CrossEntropyArgs args{.dtype = dtype, .rows = 5, .classes = 7, .logits = logits.data()};
+    args.labels = places_of(labels);
+    args.losses = losses.mutable_data();
+    tested().softmax_cross_entropy(args);
+    expect_same_bits(losses, both.losses);
+    args.losses = nullptr;
+    args.labels = nullptr;
+    args.probabilities = probabilities.mutable_data();
+    tested().softmax_cross_entropy(args);
+    expect_same_bits(probabilities, both.probabilities);
+  }
+}
+
+TEST(SoftmaxGradient, IsThatOfEachRow) {
+  constexpr std::int64_t kRows = 5, kCols = 9;
+  for (const DType dtype : floating()) {
+    const DeviceArray y = random_array(dtype, {kRows, kCols}, 5, 0, 0.3),
+                      dy = random_array(dtype, {kRows, kCols}, 6);
+    DeviceArray dx(tested(), dtype, {kRows, kCols});
+    tested().softmax_gradient(dtype, kRows, kCols, y.data(), dy.data(), dx.mutable_data());
+    const double relative = dtype == DType::kBfloat16  ? 8e-3
+                            : dtype == DType::kFloat16 ? 1e-3
+                            : dtype == DType::kFloat32 ? 2e-6
+                                                       : 1e-14;
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      double dot = 0;
+      for (std::int64_t c = 0; c < kCols; ++c) dot += at(y, r * kCols + c) * at(dy, r * kCols + c);
+      for (std::int64_t c = 0; c < kCols; ++c) {
+        const std::int64_t i = r * kCols + c;
+        ASSERT_NEAR(at(dx, i), at(y, i) * (at(dy, i) - dot), relative) << r << ", " << c;
+      }
+    }
+  }
+}
+
 TEST(SoftmaxCrossEntropy, SameBitsForAnyThreads) {
   std::vector<std::int32_t> values(400);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i % 257);

@@ -152,6 +152,36 @@ TEST(Strided, ComparesAndSelects) {
   }
 }
 
+TEST(Strided, ComparesEveryTwoInEveryWay) {
+  const std::vector<double> values{-INFINITY, -2.0, -0.0, 0.0, 0.25, 3.0, INFINITY, NAN};
+  std::vector<double> left, right;
+  for (const double v : values) {
+    for (const double w : values) left.push_back(v), right.push_back(w);
+  }
+  const auto size = static_cast<std::int64_t>(left.size());
+  for (const DType dtype : floating()) {
+    const auto array = [dtype, size](const std::vector<double>& of) {
+      return DeviceArray::from_host(tested(),
+                                    cast(Array::of<double>({size}, of).view(), dtype).view());
+    };
+    const DeviceArray a = array(left), b = array(right);
+    const auto run = [&](CompareOp op) {
+      DeviceArray mask(tested(), DType::kUInt8, {size});
+      tested().compare(op, dtype, size, a.data(), b.data(),
+                       static_cast<std::uint8_t*>(mask.mutable_data()));
+      return mask.to_host();
+    };
+    const Array equal = run(CompareOp::kEqual), less = run(CompareOp::kLess),
+                most = run(CompareOp::kLessEqual);
+    for (std::int64_t i = 0; i < size; ++i) {
+      const double v = at(a, i), w = at(b, i);
+      EXPECT_EQ(equal.as<std::uint8_t>()[static_cast<std::size_t>(i)], v == w) << v << " and " << w;
+      EXPECT_EQ(less.as<std::uint8_t>()[static_cast<std::size_t>(i)], v < w) << v << " and " << w;
+      EXPECT_EQ(most.as<std::uint8_t>()[static_cast<std::size_t>(i)], v <= w) << v << " and " << w;
+    }
+  }
+}
+
 // In 16 bits and float the result of double is rounded once.
 TEST(Strided, LogSoftplusAndPower) {
   for (const DType dtype : floating()) {

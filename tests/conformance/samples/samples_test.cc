@@ -167,6 +167,12 @@ TEST(Samples, OfCallsThatRecomputeHaveTheSameBits) {
     expected.parts.emplace_back("rows", kept.rows);
     own.parts.emplace_back("rows", run_rows(cpu(), c, d, *saved, {0, c.batch}));
     EXPECT_EQ(first_difference(expected, own), "") << text;
+    for (std::int64_t b = 0; b < c.batch; ++b) {
+      Result row, alone;
+      row.parts.emplace_back("row", row_of(kept.rows, b));
+      alone.parts.emplace_back("row", run_rows(cpu(), c, d, *saved, {b, b + 1}));
+      EXPECT_EQ(first_difference(row, alone), "") << text << ", row " << b;
+    }
     std::vector<double> norms(static_cast<std::size_t>(c.batch));
     BackwardArgs args = upstream(c, d, *saved);
     args.row_norms = norms.data();
