@@ -104,6 +104,41 @@ assert table.finish() is None
 print("good")
 """
 
+# How many threads the host's MPI takes: 0 of one thread alone, 3 of any at once.
+LEVELS = """
+wanted, given = int(sys.argv[2]), c_int(-1)
+mpi.MPI_Init_thread(None, None, wanted, byref(given))
+assert given.value == flag("MPI_Query_thread")
+assert start() == (0, 1)
+assert table.takes_any_thread() == (given.value >= 2)
+assert table.finish() is None and finalized() == 0
+mpi.MPI_Finalize()
+print("good")
+"""
+
+# A table without its communicator, in a program whose own one tells errors: the table uses no
+# other, not even where that would answer.
+AFTER_THE_END = """
+mpi.MPI_Init(None, None)
+handle = lambda name: c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, name)))
+mpi.MPI_Comm_set_errhandler(handle("ompi_mpi_comm_world"), handle("ompi_mpi_errors_return"))
+assert start() == (0, 1) and table.finish() is None
+numbers = (ctypes.c_double * 4)(1.5, 2.5, 3.5, 4.5)
+received = (ctypes.c_double * 4)(9.0, 9.0, 9.0, 9.0)
+for name, call in [("MPI_Alltoall", lambda: table.all_to_all(numbers, received, 8)),
+                   ("MPI_Allgather", lambda: table.all_gather(numbers, received, 8)),
+                   ("MPI_Allreduce", lambda: table.all_reduce(1, 2, received)),
+                   ("MPI_Bcast", lambda: table.broadcast(received, 8, 0)),
+                   ("MPI_Barrier", lambda: table.barrier())]:
+    said = (call() or b"nothing").decode()
+    assert said.startswith(name + ": MPI_ERR_COMM"), said
+    assert list(received) == [9.0] * 4
+assert start() == (0, 1) and table.barrier() is None
+assert table.all_gather(numbers, received, 8) is None and list(received)[:2] == [1.5, 9.0]
+mpi.MPI_Finalize()
+print("good")
+"""
+
 ABORTS = """
 rank, size = start() if sys.argv[2] == "started" else (None, None)
 if rank is None:
@@ -128,6 +163,21 @@ def test_the_module(processes, program):
     done = in_mpi(processes, program)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("good") == processes
+
+
+@needs_mpi
+@pytest.mark.parametrize("level", range(4))
+def test_threads_of_the_host(level):
+    done = in_mpi(1, LEVELS, level)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "good\n"
+
+
+@needs_mpi
+def test_calls_after_the_end():
+    done = in_mpi(1, AFTER_THE_END)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "good\n"
 
 
 @needs_mpi
