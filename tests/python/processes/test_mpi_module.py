@@ -92,6 +92,11 @@ assert table.barrier() is None
 # Errors are told, and nothing ends.
 said = table.broadcast(at(data), 8, 7).decode()
 assert said.startswith("MPI_Bcast: ") and len(said) > 15, said
+# Where only a buffer may be: MPI_IN_PLACE of Open MPI.
+said = table.all_gather(at(send), c_void_p(1), 8).decode()
+assert said.startswith("MPI_Allgather: ") and len(said) > 19, said
+assert table.all_gather(at(send), at(received), 8) is None
+assert received.tolist() == [0, 1, 10, 11]
 many = 2**31
 for name, call in [("MPI_Alltoall", lambda: table.all_to_all(None, None, many)),
                    ("MPI_Allgather", lambda: table.all_gather(None, None, many)),
@@ -101,6 +106,18 @@ for name, call in [("MPI_Alltoall", lambda: table.all_to_all(None, None, many)),
                                "or fewer")
 assert table.barrier() is None
 assert table.finish() is None
+print("good")
+"""
+
+# How many threads the host's MPI takes: 0 of one thread alone, 3 of any at once.
+LEVELS = """
+wanted, given = int(sys.argv[2]), c_int(-1)
+mpi.MPI_Init_thread(None, None, wanted, byref(given))
+assert given.value == flag("MPI_Query_thread")
+assert start() == (0, 1)
+assert table.takes_any_thread() == (given.value >= 2)
+assert table.finish() is None and finalized() == 0
+mpi.MPI_Finalize()
 print("good")
 """
 
@@ -128,6 +145,14 @@ def test_the_module(processes, program):
     done = in_mpi(processes, program)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("good") == processes
+
+
+@needs_mpi
+@pytest.mark.parametrize("level", range(4))
+def test_threads_of_the_host(level):
+    done = in_mpi(1, LEVELS, level)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "good\n"
 
 
 @needs_mpi
