@@ -106,12 +106,23 @@ TEST_F(Uploads, GiveTheirMemoryWhenThereIsNoOther) {
   EXPECT_FALSE(context().uploads().release_idle());
 }
 
+/// On a GPU that is done with its work at once.
+class UploadBlocks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!pretends()) GTEST_SKIP() << "only the stand-in is done at once";
+  }
+
+ private:
+  Setting at_once_{"STAND_IN_DEFERRED", "0"};
+};
+
 /// Bytes in a block of the GPU.
 std::shared_ptr<void> bring(std::size_t bytes) {
   return context().bring(std::vector<char>(bytes).data(), bytes);
 }
 
-TEST(UploadBlocks, ServeAgainOnceAMarkHasPassedWhatUsedThem) {
+TEST_F(UploadBlocks, ServeAgainOnceAMarkHasPassedWhatUsedThem) {
   const cudnn::Context::Current current(context());
   context().uploads().release_idle();
   auto first = bring(8192);
@@ -149,7 +160,7 @@ struct Order {
 };
 
 // The copy into a block waits for what was enqueued before the block was given back, not for more.
-TEST(UploadBlocks, AreFilledAfterTheFirstMarkThatFollowsTheirUse) {
+TEST_F(UploadBlocks, AreFilledAfterTheFirstMarkThatFollowsTheirUse) {
   const cudnn::Context::Current current(context());
   for (const int between : {2, 5, 31, 32, 40}) {
     context().uploads().release_idle();
@@ -180,7 +191,7 @@ TEST_F(Uploads, OfAHostThatRunsAheadTakeTurnsInAFewBlocks) {
 }
 
 // No more than 32 of them are kept, and the oldest go first.
-TEST(UploadBlocks, ThatAreTooManyGoBackToThePool) {
+TEST_F(UploadBlocks, ThatAreTooManyGoBackToThePool) {
   const cudnn::Context::Current current(context());
   context().uploads().release_idle();
   // So that new blocks are of their requests' size classes.

@@ -5,7 +5,9 @@
 
 #include "cudnn/device/graph.h"
 #include "cudnn/gpu/detour.h"
+#include "cudnn/graphs/call_key.h"
 #include "cudnn/graphs/device_calls.h"
+#include "cudnn/rnn/aligned.h"
 #include "cudnn/rnn/weights.h"
 #include "support/expect_error.h"
 
@@ -146,6 +148,73 @@ TEST_F(CudnnRecordings, HoldNoWeightsThatAreMadeInside) {
   EXPECT_NE(error_in([&] { packed->part(layer); }).find("[record] weights"), std::string::npos);
   const void* const made = packed->part(layer).memory.get();
   EXPECT_EQ(error_in([&] { EXPECT_EQ(packed->part(layer).memory.get(), made); }), "");
+}
+
+// A graph runs no call that differs in anything but the values of its arrays.
+TEST(CudnnCallKeys, DifferWithEachPartOfACall) {
+  const Context::Current current(context());
+  const Case c = parse_case("lstm L2 U6 I3 B2 T3 f32 lengths", "keys");
+  const Data d = make_data(c);
+  const auto packed = std::dynamic_pointer_cast<const cudnn::CudnnPacked>(packed_of(c, d));
+  DeviceCall call(c, d);
+  const ForwardArgs args = call.args(packed, true);
+  const cudnn::CallKey key = cudnn::key_of(*packed, args, true);
+  EXPECT_TRUE(key == cudnn::key_of(*packed, args, true));
+  EXPECT_FALSE(key == cudnn::key_of(*packed, args, false)) << "saving";
+  const std::vector<std::int32_t> lengths = {3, 1};
+  const auto differs = [&](auto change) {
+    ForwardArgs other = args;
+    change(other);
+    return !(key == cudnn::key_of(*packed, other, true));
+  };
+  EXPECT_TRUE(differs([](ForwardArgs& a) { a.batch = 1; }));
+  EXPECT_TRUE(differs([](ForwardArgs& a) { a.max_time = 4; }));
+  EXPECT_TRUE(differs([](ForwardArgs& a) { a.time_major = !a.time_major; }));
+  EXPECT_TRUE(differs([](ForwardArgs& a) { a.h0 = nullptr; }));
+  EXPECT_TRUE(differs([](ForwardArgs& a) { a.c0 = nullptr; }));
+  EXPECT_TRUE(differs([](ForwardArgs& a) { a.hn = nullptr; }));
+  EXPECT_TRUE(differs([](ForwardArgs& a) { a.cn = nullptr; }));
+  EXPECT_TRUE(differs([](ForwardArgs& a) { a.sequence_lengths = nullptr; }));
+  EXPECT_TRUE(differs([&](ForwardArgs& a) { a.sequence_lengths = lengths.data(); }));
+  EXPECT_FALSE(differs([](ForwardArgs& a) { a.y = nullptr; })) << "its address is no part of it";
+  const auto again = std::dynamic_pointer_cast<const cudnn::CudnnPacked>(packed_of(c, d));
+  EXPECT_FALSE(key == cudnn::key_of(*again, args, true)) << "other weights";
+  const openrnn::testing::Setting named("OPENRNN_CUDNN_ALGORITHM", "standard");
+  EXPECT_FALSE(key == cudnn::key_of(*packed, args, true));
+}
+
+std::vector<float> numbers_at(const void* memory, std::size_t count) {
+  std::vector<float> found(count);
+  context().copy_out(found.data(), memory, count * sizeof(float));
+  return found;
+}
+
+TEST(CudnnAlignment, ReplacesOddAddressesAlone) {
+  const Context::Current current(context());
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6, 7, 8};
+  const DeviceArray array =
+      DeviceArray::from_host(gpu(), ConstArrayView{values.data(), DType::kFloat32, {8}});
+  DeviceArray target = DeviceArray::zeros(gpu(), DType::kFloat32, {8});
+  const auto* const from = static_cast<const float*>(array.data());
+  auto* const to = static_cast<float*>(target.mutable_data());
+  cudnn::Aligned at(context(), sizeof(float));
+  EXPECT_EQ(at.in(nullptr, 3), nullptr);
+  EXPECT_EQ(at.out(nullptr, 3), nullptr);
+  EXPECT_EQ(at.in(from + 4, 3), from + 4);
+  EXPECT_EQ(at.out(to + 4, 3), to + 4);
+  const void* const read = at.in(from + 1, 3);
+  EXPECT_NE(read, from + 1);
+  EXPECT_TRUE(cudnn::is_aligned(read));
+  EXPECT_EQ(numbers_at(read, 3), (std::vector<float>{2, 3, 4}));
+  void* const written = at.out(to + 1, 2);
+  context().copy(written, from + 6, 8);
+  void* const both = at.in_out(const_cast<float*>(from) + 5, 2);
+  EXPECT_EQ(numbers_at(both, 2), (std::vector<float>{6, 7}));
+  context().copy(both, from, 8);
+  EXPECT_EQ(numbers_at(to, 8), std::vector<float>(8));
+  at.give();
+  EXPECT_EQ(numbers_at(to, 8), (std::vector<float>{0, 7, 8, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(numbers_at(from, 8), (std::vector<float>{1, 2, 3, 4, 5, 1, 2, 8}));
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <utility>
 
 #include "cudnn/calls/instead.h"
 #include "cudnn/nccl/ranks.h"
@@ -244,6 +246,92 @@ TEST(NcclFaults, SoIsOneWhileTheGpuWaits) {
   });
   EXPECT_EQ(errors, Errors{"[ncclAllGather] rank 0 of 1: NCCL answered internal error (of the "
                            "stand-in), expected success"});
+}
+
+/// What a rank alone throws where a function fails in this call.
+template <auto Which, class Answer>
+std::string failing(Answer answer, const std::function<void(Communicator&)>& work) {
+  return on_nccl_ranks(1, [&](Communicator& all) {
+    all.barrier();
+    const testing::Instead<Which> fails([=](auto, auto...) { return answer; });
+    work(all);
+  })[0];
+}
+
+TEST(NcclFaults, EachFunctionOfACallIsNamed) {
+  using Api = cudnn::NcclApi;
+  using Driver = cudnn::DriverApi;
+  char own = 1, received[2] = {};
+  float value = 1.0F;
+  const auto gather = [&](Communicator& all) { all.all_gather(&own, received, 1); };
+  const auto reduce = [&](Communicator& all) { all.all_reduce(DType::kFloat32, 1, &value); };
+  const auto broadcast = [&](Communicator& all) { all.broadcast(received, 2, 0); };
+  const auto expect = [](const std::string& error, const std::string& start) {
+    EXPECT_TRUE(error.starts_with(start)) << error << ", expected " << start;
+  };
+  const std::string internal =
+      " rank 0 of 1: NCCL answered internal error (of the stand-in), expected success";
+  expect(failing<&Api::all_gather>(kInternal, gather), "[ncclAllGather]" + internal);
+  expect(failing<&Api::all_reduce>(kInternal, reduce), "[ncclAllReduce]" + internal);
+  expect(failing<&Api::broadcast>(kInternal, broadcast), "[ncclBroadcast]" + internal);
+  constexpr CUresult kLost = CUDA_ERROR_ILLEGAL_ADDRESS;
+  for (const std::function<void(Communicator&)>& work :
+       {std::function<void(Communicator&)>(gather), std::function<void(Communicator&)>(reduce)}) {
+    expect(failing<&Driver::copy_in>(kLost, work), "[cuMemcpyHtoDAsync] the driver");
+    expect(failing<&Driver::copy_out>(kLost, work), "[cuMemcpyDtoHAsync] the driver");
+    expect(failing<&Driver::stream_synchronize>(kLost, work), "[cuStreamSynchronize] the");
+    expect(failing<&Driver::event_create>(kLost, work), "[cuEventCreate] the driver");
+    expect(failing<&Driver::event_record>(kLost, work), "[cuEventRecord] the driver");
+    expect(failing<&Driver::event_query>(kLost, work), "[cuEventQuery] the driver");
+    expect(failing<&Driver::context_push>(kLost, work), "[cuCtxPushCurrent] the driver");
+  }
+}
+
+TEST(NcclFaults, WithoutWordsAreStillErrors) {
+  using Api = cudnn::NcclApi;
+  const auto text = [] {
+    const testing::Instead<&Api::init_rank> fails([](auto, auto...) { return kInternal; });
+    return on_nccl_ranks(1, [](Communicator&) {})[0];
+  };
+  const std::string start = "[ncclCommInitRankConfig] rank 0 of 1: NCCL answered ";
+  for (const char* const none : {static_cast<const char*>(nullptr), ""}) {
+    const testing::Instead<&Api::last_error> no_text([=](auto, auto) { return none; });
+    EXPECT_EQ(text(), start + "internal error (no text), expected success");
+    const testing::Instead<&Api::error_string> no_name([](auto, auto) { return nullptr; });
+    EXPECT_EQ(text(), start + "an unknown error (no text), expected success");
+  }
+}
+
+// A communicator is destroyed once all has left, else aborted, and never both.
+TEST(NcclFaults, EachConnectionEndsOnce) {
+  using Api = cudnn::NcclApi;
+  std::string ends;
+  const auto noting = [&ends](const char* end) {
+    return [&ends, end](auto own, auto communicator) {
+      ends += end;
+      return own(communicator);
+    };
+  };
+  bool finalizes_fail = false;
+  const testing::Instead<&Api::finalize> finalizes([&](auto own, auto communicator) {
+    ends += "finalize ";
+    return finalizes_fail ? kInternal : own(communicator);
+  });
+  const testing::Instead<&Api::destroy> destroys(noting("destroy "));
+  const testing::Instead<&Api::abort> aborts(noting("abort "));
+  const auto ended = [&ends] { return std::exchange(ends, ""); };
+  on_nccl_ranks(1, [](Communicator& all) { all.barrier(); });
+  EXPECT_EQ(ended(), "finalize destroy ");
+  on_nccl_ranks(1, [](Communicator& all) { all.abort("enough"); });
+  EXPECT_EQ(ended(), "abort ");
+  {
+    const testing::Setting fault("STAND_IN_NCCL_FAULT", "1");
+    on_nccl_ranks(1, [](Communicator& all) { all.barrier(); });
+    EXPECT_EQ(ended(), "abort ");
+  }
+  finalizes_fail = true;
+  on_nccl_ranks(1, [](Communicator& all) { all.barrier(); });
+  EXPECT_EQ(ended(), "finalize abort ");
 }
 
 // What the network reports while the GPU waits.
