@@ -72,7 +72,9 @@ TEST(HostThreadsTest, EveryMemberRunsOnceOnThreadsOfTheHost) {
       for (std::size_t i = 0; i < ids.size(); ++i) {
         // A part that its thread was late for is the caller's, too.
         const bool by_caller = i == 0 || static_cast<int>(i) >= most;
-        if (by_caller) EXPECT_EQ(ids[i], std::this_thread::get_id()) << i;
+        if (by_caller) {
+          EXPECT_EQ(ids[i], std::this_thread::get_id()) << i;
+        }
       }
     }
     EXPECT_EQ(Host::jobs, 3) << "one thread needs none";
