@@ -250,7 +250,7 @@ def test_the_tool_runs_one_sequence_of_csv_and_says_what_does_not_fit(tmp_path):
     np.save(tmp_path / "n.npy", np.array([8, 0, 0]))
     for more, message in (
             (["--input", tmp_path / "x.npy"], "--input has shape [7, 3, 1], expected [T, I] or [T, B, I] with I = 2"),
-            (["--input", tmp_path / "x2.npy", "--network", "b"], "--network 'b', expected one of"),
+            (["--input", tmp_path / "x2.npy", "--network", "b"], "--network 'b', expected none: "),
             (["--input", tmp_path / "x2.npy", "--stream", 2], "--stream with a bidirectional network"),
             (["--input", tmp_path / "x2.npy", "--lengths", tmp_path / "n.npy"], "--lengths has 8 at 0, expected 0 to T"),
             (["--input", tmp_path / "x2.npy", "--lengths", tmp_path / "x2.npy"], "--lengths is float64 [7, 3, 2]"),
