@@ -1,7 +1,7 @@
 // math and weights_dtype on their way through layers and op-level models.
+#include "cells/support.h"
 #include "openrnn/layers.h"
 #include "openrnn/runtime.h"
-#include "saveables/support.h"
 #include "support/expect_error.h"
 
 namespace openrnn {
@@ -10,12 +10,9 @@ namespace {
 using layers::CudnnGRU;
 using layers::CudnnLSTM;
 using layers::CudnnRnnOptions;
+using testing::OwnGraph;
+using testing::same;
 using testing::same_bits;
-
-struct OwnGraph {
-  Graph graph;
-  Graph::AsDefault current{graph};
-};
 
 Tensor inputs() {
   Array x(DType::kFloat32, {5, 3, 4});

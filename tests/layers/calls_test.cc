@@ -1,6 +1,6 @@
 // Calls of the recurrent layers: states, layouts, dropout, gradients, errors.
+#include "cells/support.h"
 #include "openrnn/layers.h"
-#include "saveables/support.h"
 #include "support/setting.h"
 
 namespace openrnn {
@@ -10,23 +10,12 @@ using layers::CudnnGRU;
 using layers::CudnnLSTM;
 using layers::RnnCallOptions;
 using layers::RnnResult;
+using testing::OwnGraph;
+using testing::same;
 using testing::same_bits;
 using testing::Setting;
 using testing::thrown;
-
-Tensor varied(Shape shape, std::uint64_t seed = 1, DType dtype = DType::kFloat32) {
-  Array values(dtype, std::move(shape));
-  RandomStream random(seed);
-  random_uniform_initializer(-1.0, 1.0)(values.view(), random);
-  return Tensor(values.view());
-}
-
-struct OwnGraph {
-  Graph graph;
-  Graph::AsDefault current{graph};
-};
-
-bool same(const Tensor& a, const Tensor& b) { return same_bits(a.to_host(), b.to_host()); }
+using testing::varied;
 
 TEST(CudnnLayerCall, NoStateIsZeroState) {
   const OwnGraph own;

@@ -1,23 +1,16 @@
 // get_config and from_config, call, predict, and what a clone has.
+#include "cells/support.h"
 #include "openrnn/cells.h"
 #include "openrnn/layers.h"
-#include "saveables/support.h"
 
 namespace openrnn {
 namespace {
 
 using namespace layers;
+using testing::same;
 using testing::same_bits;
 using testing::thrown;
-
-Tensor varied(Shape shape, std::uint64_t seed = 1) {
-  Array values(DType::kFloat32, std::move(shape));
-  RandomStream random(seed);
-  random_uniform_initializer(-1.0, 1.0)(values.view(), random);
-  return Tensor(values.view());
-}
-
-bool same(const Tensor& a, const Tensor& b) { return same_bits(a.to_host(), b.to_host()); }
+using testing::varied;
 
 class Config : public ::testing::Test {
  protected:

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <set>
 
+#include "cells/support.h"
 #include "openrnn/layers.h"
-#include "saveables/support.h"
 
 namespace openrnn {
 namespace {
@@ -11,16 +11,12 @@ namespace {
 using layers::CudnnGRU;
 using layers::CudnnLSTM;
 using layers::make_cudnn_rnn;
+using testing::OwnGraph;
 using testing::same_bits;
 
 Tensor zeros(Shape shape, DType dtype = DType::kFloat32) {
   return Tensor(Array(dtype, std::move(shape)).view());
 }
-
-struct OwnGraph {
-  Graph graph;
-  Graph::AsDefault current{graph};
-};
 
 TEST(CudnnLayer, DefaultsAndProperties) {
   const OwnGraph own;

@@ -1,6 +1,6 @@
 // Dense, Embedding and Dropout.
+#include "cells/support.h"
 #include "openrnn/layers.h"
-#include "saveables/support.h"
 
 namespace openrnn {
 namespace {
@@ -9,13 +9,9 @@ using layers::Activation;
 using layers::Dense;
 using layers::Dropout;
 using layers::Embedding;
+using testing::OwnGraph;
 using testing::same_bits;
 using testing::thrown;
-
-struct OwnGraph {
-  Graph graph;
-  Graph::AsDefault current{graph};
-};
 
 Array array(Shape shape, std::vector<float> values) {
   return Array::of<float>(std::move(shape), values);

@@ -1,6 +1,6 @@
 // Layers on a device of their own.
+#include "cells/support.h"
 #include "openrnn/layers.h"
-#include "saveables/support.h"
 #include "support/expect_error.h"
 #include "support/tagged_device.h"
 
@@ -8,18 +8,6 @@ namespace openrnn::testing {
 namespace {
 
 using layers::CudnnLSTM;
-
-struct OwnGraph {
-  Graph graph;
-  Graph::AsDefault current{graph};
-};
-
-Tensor varied(Shape shape, std::uint64_t seed = 1) {
-  Array values(DType::kFloat32, std::move(shape));
-  RandomStream random(seed);
-  for (float& x : values.as<float>()) x = static_cast<float>(random.uniform(-1.0, 1.0));
-  return Tensor(values.view());
-}
 
 CudnnLSTM lstm_on(const Device& device) {
   return CudnnLSTM({.num_layers = 2,

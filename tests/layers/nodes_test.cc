@@ -1,7 +1,7 @@
 // Layers on symbolic tensors: nodes, Model, losses and updates.
+#include "cells/support.h"
 #include "openrnn/cells.h"
 #include "openrnn/layers.h"
-#include "saveables/support.h"
 
 namespace openrnn {
 namespace {
@@ -10,17 +10,9 @@ using layers::CudnnGRU;
 using layers::CudnnLSTM;
 using layers::Dense;
 using layers::RnnResult;
-using testing::same_bits;
+using testing::same;
 using testing::thrown;
-
-Tensor varied(Shape shape, std::uint64_t seed = 1, DType dtype = DType::kFloat32) {
-  Array values(dtype, std::move(shape));
-  RandomStream random(seed);
-  random_uniform_initializer(-1.0, 1.0)(values.view(), random);
-  return Tensor(values.view());
-}
-
-bool same(const Tensor& a, const Tensor& b) { return same_bits(a.to_host(), b.to_host()); }
+using testing::varied;
 
 class Nodes : public ::testing::Test {
  protected:

@@ -63,19 +63,20 @@ std::vector<Tensor> Layer::record_node(const std::vector<Tensor>& inputs,
                                "' is gone, expected it to outlive the tensors that it made (one "
                                "made by std::make_shared does)"));
     }
-    LayerCall call = recorded;
-    if (replay.training) call.training = replay.training;
+    const Replay asked{replay.training ? replay.training : recorded.training};
     if (!any_symbolic(values)) {
       handle->layer->replayed_ = true;
       const DuringCall during(*handle->layer, Added::kReplayed);
-      return handle->layer->replay_call(call, values, Replay{call.training});
+      return handle->layer->replay_call(recorded, values, asked);
     }
     const DuringCall during(*handle->layer, Added::kRecorded);
-    std::vector<Tensor> results = handle->layer->replay_call(call, values, Replay{call.training});
+    std::vector<Tensor> results = handle->layer->replay_call(recorded, values, asked);
     // A replay on symbolic tensors: what it made says the shapes, the call stays a node.
+    LayerCall again = recorded;
+    again.training = asked.training;
     std::vector<TensorSpec> specs;
     for (const Tensor& result : results) specs.push_back({result.dtype(), result.shape()});
-    return handle->layer->record_node(values, std::move(specs), call);
+    return handle->layer->record_node(values, std::move(specs), again);
   };
   const auto attributes = recorded.copies ? std::optional(recorded.attributes) : std::nullopt;
   std::vector<Tensor> made = graph::record_call({.op = name_,

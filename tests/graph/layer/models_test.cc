@@ -32,6 +32,15 @@ class Counting : public Layer {
   }
 };
 
+// What calls a layer inside its own call and adds a loss. Not its owner: the nodes keep it.
+ReplayFunction call_with_a_loss(Counting& layer) {
+  return [&layer](const std::vector<Tensor>& in, const Replay&) {
+    const Tensor y = layer({in[0]});
+    layer.add_loss(ops::reduce_sum(y));
+    return std::vector{y};
+  };
+}
+
 class Models : public ::testing::Test {
  protected:
   static Tensor input(const Shape& shape = {2}) { return Input(shape, DType::kFloat64); }
@@ -305,13 +314,8 @@ TEST_F(Models, WhatACallMakesInAScopeOfItsOwnIsItsLayers) {
 // Calls of a layer inside its own call are no nodes, and name the layer that computes them.
 TEST_F(Models, PartsOfACallAreNoNodes) {
   const auto layer = std::make_shared<Counting>();
-  const ReplayFunction call = [&](const std::vector<Tensor>& in, const Replay&) {
-    const Tensor y = (*layer)({in[0]});
-    layer->add_loss(ops::reduce_sum(y));
-    return std::vector{y};
-  };
   const Tensor in = input();
-  layer->call_as({in}, call);
+  layer->call_as({in}, call_with_a_loss(*layer));
   ASSERT_EQ(layer->inbound_nodes().size(), 1U);
   ASSERT_EQ(layer->losses().size(), 1U);
   const auto calls = calls_between({}, {layer->losses()[0]});
@@ -332,13 +336,8 @@ TEST_F(Models, PartsOfACallAreNoNodes) {
 
 TEST_F(Models, LossesAreAddedAsTheyWere) {
   const auto layer = std::make_shared<Counting>();
-  const ReplayFunction call = [&](const std::vector<Tensor>& in, const Replay&) {
-    const Tensor y = (*layer)({in[0]});
-    layer->add_loss(ops::reduce_sum(y));
-    return std::vector{y};
-  };
   const Tensor in = input();
-  Model model({in}, layer->call_as({in}, call));
+  Model model({in}, layer->call_as({in}, call_with_a_loss(*layer)));
   std::vector<Model::SymbolicLoss> losses = model.recorded_losses();
   ASSERT_EQ(losses.size(), 1U);
   EXPECT_TRUE(losses[0].by_call);

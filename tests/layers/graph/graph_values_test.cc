@@ -3,16 +3,17 @@
 
 #include <cmath>
 
+#include "cells/support.h"
 #include "layers/graph/gru_model.h"
-#include "saveables/support.h"
 
 namespace openrnn {
 namespace {
 
 using layers::LayerGraph;
+using openrnn::testing::same_bits;
+using openrnn::testing::varied;
 using Numbers = std::vector<double>;
 using Sizes = std::vector<std::int64_t>;
-using openrnn::testing::same_bits;
 
 Tensor of(const Shape& shape, const Numbers& values) {
   return Tensor(cast(Array::of<double>(shape, values).view(), DType::kFloat32).view());
@@ -158,13 +159,6 @@ MappedModel recurrent(const RnnSpec& spec, std::map<std::string, PlainValue> opt
   model.layers.push_back(std::move(layer));
   model.outputs = {{"recurrent", 0}};
   return model;
-}
-
-Tensor varied(const Shape& shape, std::uint64_t seed) {
-  Array values(DType::kFloat32, shape);
-  RandomStream random(seed);
-  random_uniform_initializer(-1.0, 1.0)(values.view(), random);
-  return Tensor(values.view());
 }
 
 // [B, width] of each direction as [B, D, width].

@@ -1,25 +1,18 @@
 // Every class of layers by table: names, options, seeds, shapes and copies.
+#include "cells/support.h"
 #include "openrnn/layers.h"
 #include "openrnn/runtime.h"
-#include "saveables/support.h"
 #include "support/tagged_device.h"
 
 namespace openrnn {
 namespace {
 
 using namespace layers;
+using testing::same;
 using testing::same_bits;
 using testing::test_device;
 using testing::thrown;
-
-Tensor varied(Shape shape, std::uint64_t seed = 1, DType dtype = DType::kFloat32) {
-  Array values(dtype, std::move(shape));
-  RandomStream random(seed);
-  random_uniform_initializer(-1.0, 1.0)(values.view(), random);
-  return Tensor(values.view());
-}
-
-bool same(const Tensor& a, const Tensor& b) { return same_bits(a.to_host(), b.to_host()); }
+using testing::varied;
 
 // What an initializer writes into one element.
 double value_of(const Initializer& initializer) {

@@ -1,6 +1,6 @@
 // Options of a recurrent layer's call: each goes to the operation, is recorded, and is refused.
+#include "cells/support.h"
 #include "openrnn/layers.h"
-#include "saveables/support.h"
 
 namespace openrnn {
 namespace {
@@ -11,19 +11,11 @@ using layers::CudnnRnn;
 using layers::CudnnRnnOptions;
 using layers::RnnCallOptions;
 using layers::RnnResult;
-using testing::same_bits;
+using testing::same;
 using testing::thrown;
+using testing::varied;
 
 constexpr std::int64_t kTime = 4, kBatch = 3, kDepth = 5, kUnits = 6;
-
-Tensor varied(Shape shape, std::uint64_t seed = 1, DType dtype = DType::kFloat32) {
-  Array values(dtype, std::move(shape));
-  RandomStream random(seed);
-  random_uniform_initializer(-1.0, 1.0)(values.view(), random);
-  return Tensor(values.view());
-}
-
-bool same(const Tensor& a, const Tensor& b) { return same_bits(a.to_host(), b.to_host()); }
 
 Tensor lengths_of(const std::vector<std::int32_t>& values) {
   return Tensor(Array::of<std::int32_t>({static_cast<std::int64_t>(values.size())}, values).view());
