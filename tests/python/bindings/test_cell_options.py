@@ -3,20 +3,14 @@
 import numpy as np
 import openrnn
 import pytest
+from model.numpy_rnn import sigmoid
 from openrnn.nn import rnn_cell
+from table.support import draw
 
 U, I, B = 3, 2, 2
 X = np.array([[0.5, -1.0], [0.25, 2.0]], "float32")
 C = np.array([[0.5, -0.25, 1.0], [2.0, 0.125, -1.5]], "float32")
 H = np.array([[0.3, 0.6, -0.9], [-0.2, 0.4, 0.8]], "float32")
-
-
-def draw(*shape, seed=1):
-    return np.random.default_rng([seed, *shape]).uniform(-1, 1, shape).astype("float32")
-
-
-def sigmoid(x):
-    return 1.0 / (1.0 + np.exp(-x))
 
 
 def filled(cell, *shapes):

@@ -182,7 +182,7 @@ def test_the_name_of_an_input_names_its_call():
     doubled = made * 2.0
     model = openrnn.Model(made, doubled)
     calls = model.__reduce__()[2][0][0]
-    assert [call.__reduce__()[1][0] for call in calls][0] == "words"
+    assert calls[0].__reduce__()[1][0] == "words"
 
 
 class Both(layers.Layer):

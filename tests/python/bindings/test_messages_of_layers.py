@@ -6,8 +6,9 @@ import pytest
 from openrnn import _core, cudnn_rnn, layers, nn
 from openrnn.nn import rnn_cell
 
-lstm = cudnn_rnn.CudnnLSTM(1, 2, name="lstm")
-lstm.build((None, None, 3))
+with openrnn.Graph().as_default():
+    lstm = cudnn_rnn.CudnnLSTM(1, 2, name="lstm")
+    lstm.build((None, None, 3))
 seq = np.ones((3, 2, 3), "float32")
 
 

@@ -7,8 +7,9 @@ from openrnn import cudnn_rnn, layers, nn, train
 
 X = np.arange(12, dtype="float32").reshape(3, 4)
 x = openrnn.constant(X)
-S = openrnn.Input(batch_shape=(None, 4), name="s")
-W = openrnn.Variable([1.0, 2.0], name="w")
+with openrnn.Graph().as_default():
+    S = openrnn.Input(batch_shape=(None, 4), name="s")
+    W = openrnn.Variable([1.0, 2.0], name="w")
 KINDS = "a Variable, layer, optimizer, saveable, list or dict"
 tape = openrnn.GradientTape()
 
@@ -248,8 +249,9 @@ def test_whole_messages(call, error, text):
     assert type(raised.value) is error and str(raised.value) == text
 
 
-lstm = layers.LSTM(2, name="lstm")
-lstm.build((None, None, 3))
+with openrnn.Graph().as_default():
+    lstm = layers.LSTM(2, name="lstm")
+    lstm.build((None, None, 3))
 seq, h = np.ones((3, 2, 3), "float32"), np.zeros((1, 2, 2), "float32")
 op = cudnn_rnn.ops.CudnnLSTM(1, 2, 3)
 params = np.zeros(op.params_size(), "float32")
@@ -287,10 +289,9 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("place", range(len(VALUES)))
-def test_none_is_no_value(place):
-    call, dtype, run = VALUES[place]
-    with openrnn.Graph().as_default(), pytest.raises(TypeError) as raised:
+@pytest.mark.parametrize("call, dtype, run", VALUES)
+def test_none_is_no_value(call, dtype, run):
+    with pytest.raises(TypeError) as raised:
         run()
     assert str(raised.value) == f"[{call}] an array of object, expected {dtype}"
 
@@ -339,9 +340,8 @@ OBJECTS = [
 ]
 
 
-@pytest.mark.parametrize("place", range(len(OBJECTS)))
-def test_none_is_no_object(place):
-    run, text = OBJECTS[place]
+@pytest.mark.parametrize("run, text", OBJECTS)
+def test_none_is_no_object(run, text):
     with pytest.raises(TypeError) as raised:
         run()
     assert str(raised.value) == text.format("'NoneType'")

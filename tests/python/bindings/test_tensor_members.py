@@ -1,6 +1,7 @@
 """What tensors and variables have of Python and NumPy, member by member and operand by operand."""
 
 import copy
+import html
 import operator
 import pickle
 import subprocess
@@ -192,24 +193,10 @@ def test_integers_beyond_a_double():
 @pytest.mark.parametrize("made", MADE)
 def test_texts(made):
     t = made(A) if made is openrnn.Tensor else made(A, name="w")
-    head = (
-        "<openrnn.Tensor shape=(2, 2)"
-        if made is openrnn.Tensor
-        else "<openrnn.Variable 'w' shape=(2, 2)"
-    )
-    if made is openrnn.Tensor:
-        assert repr(t) == f"{head}, dtype=float32, numpy=\n{A!r}>"
-    else:
-        assert (
-            repr(t) == f"<openrnn.Variable '{t.name}' shape=(2, 2), dtype=float32, numpy=\n{A!r}>"
-        )
+    kind = "Tensor" if made is openrnn.Tensor else f"Variable '{t.name}'"
+    assert repr(t) == f"<openrnn.{kind} shape=(2, 2), dtype=float32, numpy=\n{A!r}>"
     assert format(t) == str(t) == repr(t)
-    assert (
-        t._repr_html_()
-        == "<pre>"
-        + repr(t).replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#x27;")
-        + "</pre>"
-    )
+    assert t._repr_html_() == f"<pre>{html.escape(repr(t))}</pre>"
     assert f"{made([2.5]):.2f}" == "2.50" and f"{made(7):d}" == "7"
     small = made([1.5], dtype="bfloat16")
     assert repr(small).endswith("numpy=\narray([1.5], dtype=bfloat16)>")
@@ -235,9 +222,10 @@ def test_arrays_and_copies(made):
     )
     again = t.__array__("float32", copy=True)
     assert again.flags.writeable and not np.shares_memory(again, shared)
-    taken = np.from_dlpack(t, copy=True)
-    taken[:] = 0
-    np.testing.assert_array_equal(t, A)
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        taken = np.from_dlpack(t, copy=True)
+        taken[:] = 0
+        np.testing.assert_array_equal(t, A)
 
 
 def test_bounds_of_clip_by_value():

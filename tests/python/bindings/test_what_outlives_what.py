@@ -1,8 +1,9 @@
 """Memory that Python lends and takes back, what collections hold, and what dies with whom."""
 
 import array
+import contextlib
 import gc
-import pickle
+import io
 import weakref
 
 import numpy as np
@@ -12,7 +13,7 @@ from openrnn import _core
 
 KEYS = openrnn.GraphKeys
 DTYPES = {"f": "float32", "d": "float64", "i": "int32", "q": "int64", "B": "uint8", "l": "int64"}
-UNFIT = {"h": "a dtype that is not there", "u": "text"}
+READ_ONLY = "^buffer source array is read-only$"
 
 
 class Holder:
@@ -95,23 +96,20 @@ def test_collections_of_the_library():
     assert again.saveables() == [layer.saveable] and again.variables() == []
 
 
-def takers():
-    layer = openrnn.cudnn_rnn.CudnnGRU(1, 2)
-    layer.build((None, None, 2))
-    return {
-        "tensor": openrnn.constant,
-        "variable": openrnn.Variable,
-        "reshaped": lambda x: openrnn.reshape(x, (3, 1)),
-        "operand": lambda x: openrnn.constant(1, dtype="float32") + openrnn.cast(x, "float32"),
-        "converted": lambda x: openrnn.Tensor(x, dtype="float64"),
-    }
+TAKERS = {
+    "tensor": openrnn.constant,
+    "variable": openrnn.Variable,
+    "reshaped": lambda x: openrnn.reshape(x, (3, 1)),
+    "operand": lambda x: openrnn.constant(1, dtype="float32") + openrnn.cast(x, "float32"),
+    "converted": lambda x: openrnn.Tensor(x, dtype="float64"),
+}
 
 
 @pytest.mark.parametrize("code", DTYPES)
-@pytest.mark.parametrize("taker", ["tensor", "variable", "reshaped", "operand", "converted"])
+@pytest.mark.parametrize("taker", TAKERS)
 def test_lent_memory_is_given_back(code, taker):
     lent = array.array(code, [1, 2, 3])
-    made = takers()[taker](lent)
+    made = TAKERS[taker](lent)
     lent.append(4)  # refused while anybody holds the memory
     if taker in ("tensor", "variable"):
         assert made.dtype == DTYPES[code] and made.numpy().tolist() == [1, 2, 3]
@@ -160,11 +158,10 @@ def test_a_tensor_lends_its_memory(shape, dtype):
         "bool": "?",
     }
     assert view.format == codes[dtype] and view.tobytes() == x.tobytes()
-    assert memoryview(openrnn.Tensor(x)).tobytes() == x.tobytes(), "the view keeps the tensor"
 
 
 def test_what_a_tensor_does_not_lend():
-    raw = bytearray(4)
+    one = openrnn.constant([1.0])
     with pytest.raises(BufferError) as raised:
         memoryview(openrnn.Tensor([1.0], dtype="bfloat16"))
     assert (
@@ -172,10 +169,10 @@ def test_what_a_tensor_does_not_lend():
         == "[Tensor] the buffer protocol has no bfloat16, expected numpy() or DLPack"
     )
     with pytest.raises(TypeError):
-        memoryview(openrnn.constant([1.0]))[0] = 2.0
-    with pytest.raises((BufferError, TypeError)):
-        __import__("io").BytesIO(b"1234").readinto(openrnn.constant([1.0]))
-    assert raw == bytearray(4)
+        memoryview(one)[0] = 2.0
+    with pytest.raises(TypeError):
+        io.BytesIO(b"1234").readinto(one)
+    assert one.numpy().tolist() == [1.0]
 
 
 def arrays(**changes):
@@ -208,7 +205,7 @@ def test_what_a_run_writes_and_what_it_reads():
     for name in ("y", "hn", "cn"):
         given = arrays()
         given[name] = fixed(given[name].shape)
-        with pytest.raises((ValueError, BufferError)):
+        with pytest.raises(ValueError, match=READ_ONLY):
             session.run_core(given, None, 3, 2, True)
         assert not given[name].any()
     given = arrays()
@@ -229,10 +226,8 @@ def test_what_a_run_writes_and_what_it_reads():
 def test_a_run_gives_its_arrays_back(name, fits):
     session, _ = lstm_session()
     lent = array.array("f", bytes(arrays()[name].nbytes if fits else 4))
-    try:
+    with contextlib.nullcontext() if fits else pytest.raises(openrnn.ArgumentError):
         session.run_core(arrays(**{name: lent}), None, 3, 2, True)
-    except openrnn.ArgumentError:
-        assert not fits
     lent.append(1.0)
 
 
@@ -244,10 +239,10 @@ def test_what_a_pool_writes_and_what_it_reads():
     stream = pool.join_core(h, c)
     pool.reset_core(stream, h, c)
     for given in ((h, np.zeros((1, 4), "float32")), (np.zeros((1, 4), "float32"), c)):
-        with pytest.raises((ValueError, BufferError)):
+        with pytest.raises(ValueError, match=READ_ONLY):
             pool.read_core(stream, *given)
     x = np.ones((3, 1, 3), "float32")
-    with pytest.raises((ValueError, BufferError)):
+    with pytest.raises(ValueError, match=READ_ONLY):
         pool.step_core([stream], x, fixed((3, 1, 4)), None, 3, True)
     assert all(np.array_equal(a, b) for a, b in zip(pool.read(stream), (h, c), strict=True))
     for call, text in (
@@ -292,4 +287,3 @@ def test_a_step_of_a_pool_is_no_longer_than_its_limit():
 def test_dtypes_of_the_core_s_names():
     for name in ("float16", "float32", "float64", "int32", "int64", "uint8", "bool", "bfloat16"):
         assert _core.dtype_name(name) == _core.dtype_name(_core.numpy_dtype(name)) == name
-    assert pickle.loads(pickle.dumps(openrnn.constant([1.5]))).numpy().tolist() == [1.5]

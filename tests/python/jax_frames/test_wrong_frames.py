@@ -235,6 +235,20 @@ def test_both_words_of_a_seed_choose_the_masks(two_layers):
     assert all((found[0] != other).any() for other in found[1:3]) and (found[1] != found[2]).any()
 
 
+def assert_not_used(reserve, given, network=NETWORK, **attributes):
+    """Gradients with a reserve of other operands are those without any."""
+    found = []
+    for each in (reserve, np.zeros(0, np.uint8)):
+        back = frame("openrnn_backward", network, {**given, "reserve": each}, **attributes)
+        back[0].pop("token")
+        names = [*before("d", OUTPUTS), *SHAPES, "sequence_lengths", "seed", "reserve"]
+        operands = [back[0][name] for name in names]
+        assert Call(operands, list(back[1].values()), back[2]).run("openrnn_backward") is None
+        found.append(list(back[1].values()))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("name", ["x", "h0", "c0", "sequence_lengths", "no lengths", "seed"])
 def test_a_reserve_of_another_operand_is_not_used(two_layers, name):
     """Of which one value differs, the last one."""
@@ -250,16 +264,7 @@ def test_a_reserve_of_another_operand_is_not_used(two_layers, name):
     else:
         given[name] = parts[0][name].copy()
         given[name].flat[-1] += 1
-    found = []
-    for reserve in (parts[1]["reserve"], np.zeros(0, np.uint8)):
-        back = frame("openrnn_backward", DROPOUT, {**parts[0], **given, "reserve": reserve}, training=True)
-        back[0].pop("token")
-        names = [*before("d", OUTPUTS), *SHAPES, "sequence_lengths", "seed", "reserve"]
-        operands = [back[0][each] for each in names]
-        assert Call(operands, list(back[1].values()), back[2]).run("openrnn_backward") is None
-        found.append(list(back[1].values()))
-    for a, b in zip(*found, strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_not_used(parts[1]["reserve"], {**parts[0], **given}, DROPOUT, training=True)
 
 
 @pytest.mark.parametrize("name", ["x", "h0", "c0"])
@@ -271,15 +276,7 @@ def test_a_reserve_of_another_projected_state_is_not_used(name):
     for place in range(parts[0][name].size):
         given = {**parts[0], name: parts[0][name].copy()}
         given[name].flat[place] += 1
-        found = []
-        for reserve in (parts[1]["reserve"], np.zeros(0, np.uint8)):
-            back = frame("openrnn_backward", change={**given, "reserve": reserve})
-            back[0].pop("token")
-            names = [*before("d", OUTPUTS), *SHAPES, "sequence_lengths", "seed", "reserve"]
-            assert Call([back[0][each] for each in names], list(back[1].values()), back[2]).run("openrnn_backward") is None
-            found.append(list(back[1].values()))
-        for a, b in zip(*found, strict=True):
-            np.testing.assert_array_equal(a, b)
+        assert_not_used(parts[1]["reserve"], given)
 
 
 @pytest.mark.parametrize("handler", ["openrnn_forward", "openrnn_backward"])

@@ -126,9 +126,9 @@ def test_the_cost_is_that_of_a_step(text, tmp_path):
             r"process$", said, re.M).groups()
         assert 0.0 < float(spent) and 0.0 <= float(waited)
         assert (float(spent) + float(waited)) * steps / 1e3 < seconds, "a part of the run"
-        assert (beside is not None) == bool(more)
-        if beside:
-            assert 0.0 < float(beside) <= float(spent)
+        # Whether a message is exchanged before the pass ends is the system's, which gives time to threads.
+        assert beside is None or more
+        assert float(beside or 0.0) <= float(spent)
         return float(sent)
 
     few = cost(4)
@@ -268,7 +268,7 @@ def test_mpi_that_is_missing(text, tmp_path):
 @pytest.mark.parametrize("name", ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"])
 def test_processes_of_a_machine_share_its_processors(name, text, tmp_path):
     """As many as the launcher says that there are, unless somebody says how many threads to take."""
-    machine = {name: value for name, value in ENVIRONMENT.items() if name != "OPENRNN_NUM_THREADS"}
+    machine = {key: value for key, value in ENVIRONMENT.items() if key != "OPENRNN_NUM_THREADS"}
 
     def threads(*more, communicator="mpi", **environment):
         said = good("train", "--input", text, "--out", tmp_path / str(len(list(tmp_path.iterdir()))), "--units", 4,

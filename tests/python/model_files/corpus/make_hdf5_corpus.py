@@ -1,6 +1,6 @@
 """Writes the files in fuzz/corpus/hdf5 and fuzz/corpus/keras_archive that the tests read: made with h5py, and changed by hand.
 
-Those that are called by hand are blocks of tests/formats/hdf5, of forms that h5py does not write small.
+Files named good_by_hand_* are not made here: they are blocks of tests/formats/hdf5, of forms that h5py does not write small.
 
 Usage: python make_hdf5_corpus.py, in an environment with numpy, ml_dtypes and h5py.
 """
