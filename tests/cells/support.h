@@ -1,6 +1,7 @@
 // Tensors and graphs for the tests of cells.
 #pragma once
 
+#include "graph/layer/support.h"
 #include "openrnn/cells.h"
 #include "saveables/support.h"
 
@@ -27,10 +28,14 @@ inline CompatibleCellOptions units(std::int64_t num_units, DType dtype = DType::
   return options;
 }
 
-inline std::vector<std::string> names_of(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const Variable& variable : graph.variables()) names.push_back(variable.name());
-  return names;
+inline std::vector<std::string> names_of(const Graph& graph) { return names_of(graph.variables()); }
+
+/// What it writes into one element.
+inline double value_of(const Initializer& initializer) {
+  Array value(DType::kFloat64, {1});
+  RandomStream random(1);
+  initializer(value.view(), random);
+  return value.as<double>()[0];
 }
 
 }  // namespace openrnn::testing

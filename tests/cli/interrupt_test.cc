@@ -17,7 +17,8 @@ namespace {
 int end_of(const std::function<int()>& work) {
   const pid_t child = fork();
   if (child == 0) {
-    for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(each, SIG_DFL);
+    for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1}) std::signal(each, SIG_DFL);
+    alarm(60);  // one that hangs ends
     _exit(work());
   }
   int status = 0;
@@ -94,7 +95,7 @@ TEST(Interrupts, ACallThatWaitsGoesOnWaiting) {
               watch_for_interrupts();
               const pid_t waiting = getpid();
               if (fork() == 0) {
-                while (!sleeps(waiting)) continue;
+                while (!sleeps(waiting) && kill(waiting, 0) == 0) continue;
                 kill(waiting, SIGINT);
                 while (!sleeps(waiting) && kill(waiting, 0) == 0) continue;
                 _exit(write(ends[1], "x", 1) == 1 ? 0 : 1);

@@ -24,7 +24,7 @@ TEST(Loading, IsOfEachKindOfFile) {
     EXPECT_NEAR(cost.file_bytes, 0x1p20, 0x1p17) << cost.kind;
     EXPECT_GT(cost.load_seconds, 0.0);
     EXPECT_GT(cost.read_seconds, 0.0);
-    EXPECT_GT(cost.peak_bytes, cost.file_bytes) << "the model alone is as much";
+    EXPECT_GT(cost.peak_bytes, cost.file_bytes) << "a peak in KiB would be less";
     EXPECT_EQ(cost.rate_ratio(), cost.read_seconds / cost.load_seconds);
     EXPECT_EQ(cost.memory_ratio(), cost.peak_bytes / cost.file_bytes);
   });
@@ -43,7 +43,7 @@ TEST(Loading, IsOfTheKindsThatAreNamed) {
   EXPECT_EQ(kinds.size(), 2U);
 }
 
-TEST(Loading, TheFirstTimeIsOneOfEleven) {
+TEST(Loading, TimesUntilReadyAreMeasuredAndNothingStays) {
   const TempFolder folder;
   const ReadyCost cost = measure_ready(folder.path());
   EXPECT_GT(cost.first_ms, 0.0);

@@ -1,5 +1,6 @@
 // What a graph holds and for how long, its seeds, and changes of variables that are still open.
 #include "graph/graph_state.h"
+#include "graph/layer/support.h"
 #include "graph/one_variable.h"
 #include "ops/check_gradient.h"
 
@@ -13,11 +14,7 @@ class Held : public ::testing::Test {
     for (double& one : values.as<double>()) one = value;
     return {name, std::move(values)};
   }
-  std::vector<std::string> names() const {
-    std::vector<std::string> all;
-    for (const Variable& one : graph_.variables()) all.push_back(one.name());
-    return all;
-  }
+  std::vector<std::string> names() const { return names_of(graph_.variables()); }
 
   Graph graph_;
   Graph::AsDefault as_default_{graph_};
@@ -78,14 +75,7 @@ TEST_F(Held, UpdatesOnceEach) {
 }
 
 TEST_F(Held, LossesInOrderWhileTheirSourceIsThere) {
-  const auto number = [](double value) {
-    return ops::add_scalar(random_tensor({}, 1, 0.0, 0.0), value);
-  };
-  const auto found = [&] {
-    std::vector<double> all;
-    for (const Tensor& loss : graph_.regularization_losses()) all.push_back(loss.item());
-    return all;
-  };
+  const auto found = [&] { return numbers_of(graph_.regularization_losses()); };
   using Source = const std::function<std::vector<Tensor>()>;
   auto source = std::make_shared<Source>([&] { return std::vector{number(2), number(3)}; });
   std::optional<Variable> weight = variable("w", 4.0);
@@ -101,11 +91,6 @@ TEST_F(Held, LossesInOrderWhileTheirSourceIsThere) {
 }
 
 TEST_F(Held, AKeeperHasWhatIsMadeMeanwhile) {
-  const auto names_in = [](const graph::Keeper& keeper) {
-    std::vector<std::string> all;
-    for (const Variable& one : keeper.variables()) all.push_back(one.name());
-    return all;
-  };
   variable("before");
   {
     const graph::Keeper outer(graph_);
@@ -113,14 +98,14 @@ TEST_F(Held, AKeeperHasWhatIsMadeMeanwhile) {
     {
       const graph::Keeper inner(graph_);
       variable("b");
-      EXPECT_EQ(names_in(inner), (std::vector<std::string>{"b"}));
+      EXPECT_EQ(names_of(inner.variables()), (std::vector<std::string>{"b"}));
     }
     Graph other;
     {
       const Graph::AsDefault elsewhere(other);
       variable("c");
     }
-    EXPECT_EQ(names_in(outer), (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(names_of(outer.variables()), (std::vector<std::string>{"a", "b"}));
     EXPECT_EQ(names(), (std::vector<std::string>{"a", "b"}));
   }
   EXPECT_TRUE(names().empty());

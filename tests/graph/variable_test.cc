@@ -217,12 +217,13 @@ TEST(Variable, EveryAssignmentRefusesAnotherShapeOfAsManyElements) {
     const auto value = [&] { return DeviceArray::from_host(v.device(), host.view()); };
     const std::string rest = "] the value is float32 of shape " + to_string(shape) +
                              ", expected float32 of shape [2, 3] as 'v'";
-    const std::vector<std::pair<std::string, std::function<void()>>> calls{{"assign", [&] { v.assign(host.view()); }},
-                                                                           {"assign", [&] { v.assign(value()); }},
-                                                                           {"assign_add", [&] { v.assign_add(host.view()); }},
-                                                                           {"assign_add", [&] { v.assign_add(value()); }},
-                                                                           {"assign_sub", [&] { v.assign_sub(host.view()); }},
-                                                                           {"assign_sub", [&] { v.assign_sub(value()); }}};
+    using Call = std::pair<std::string, std::function<void()>>;
+    const std::vector<Call> calls{{"assign", [&] { v.assign(host.view()); }},
+                                  {"assign", [&] { v.assign(value()); }},
+                                  {"assign_add", [&] { v.assign_add(host.view()); }},
+                                  {"assign_add", [&] { v.assign_add(value()); }},
+                                  {"assign_sub", [&] { v.assign_sub(host.view()); }},
+                                  {"assign_sub", [&] { v.assign_sub(value()); }}};
     for (const auto& [name, call] : calls) {
       EXPECT_EQ(message_of<ArgumentError>(call), "[" + name + rest);
     }

@@ -11,7 +11,6 @@ using layers::CudnnGRU;
 using layers::CudnnLSTM;
 using layers::CudnnRnnOptions;
 using testing::OwnGraph;
-using testing::same;
 using testing::same_bits;
 
 Tensor inputs() {

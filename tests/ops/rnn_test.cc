@@ -363,12 +363,12 @@ TEST(Rnn, ResultsHaveTheShapesOfTheirLayout) {
     for (const bool time_major : {true, false}) {
       RnnSpec spec = small_spec(mode);
       spec.num_proj = mode == RnnMode::kLstm ? 2 : 0;
-      RnnCall call = make_call(spec, time_major);
+      RnnCall call = rnn_call(spec, time_major, {.time = 5, .batch = 3});
       call.inputs.every = true;
       const ops::RnnOutputs out = call();
       const std::int64_t o = spec.hidden_size();
       const auto sequence = [&](std::int64_t width) {
-        return time_major ? Shape{4, 3, width} : Shape{3, 4, width};
+        return time_major ? Shape{5, 3, width} : Shape{3, 5, width};
       };
       const auto state = [&](std::int64_t width) {
         return time_major ? Shape{4, 3, width} : Shape{3, 4, width};

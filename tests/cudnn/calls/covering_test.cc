@@ -22,6 +22,7 @@ std::vector<std::string> networks(const std::string& sizes) {
   for (const char* const cell : kCells) {
     for (const char* const dtype : {" f16 ", " f32 ", " f64 "}) {
       for (const char* const direction : {"", " bi"}) {
+        // One further with each cell, so that a dtype does not always meet the same form.
         const std::size_t at = list.size() + list.size() / 6;
         list.push_back(std::string(cell) + dtype + sizes + " " + kForms[at % 5] + direction);
       }
@@ -71,7 +72,8 @@ TEST(CudnnCovering, CutInTimeWithMasks) {
   expect_agreement(networks("L3 D0.5"), true);
 }
 
-// Places of weights are asked for once a network, so its sizes are no other test's.
+// cuDNN is asked once a process where the weights of a network lie: these have sizes of their own,
+// so that no answer from before the setting is used.
 TEST(CudnnCovering, WithWeightsInAnotherOrder) {
   if (!pretends()) GTEST_SKIP() << "only the stand-in has another order";
   const Setting permute("STAND_IN_PERMUTE", "1");

@@ -92,6 +92,7 @@ using openrnn::testing::Instead;
 TEST_F(CudnnGpus, WorkInTheContextOfTheirOwnNumber) {
   const DriverApi& driver = cudnn::libraries().driver;
   std::vector<CUcontext> pushed, expected(2);
+  for (const int ordinal : {0, 1}) Context::of(ordinal);  // their making pushes them, too
   {
     const Instead<&DriverApi::context_push> notes([&](auto own, CUcontext context) {
       pushed.push_back(context);

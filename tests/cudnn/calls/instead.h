@@ -1,6 +1,7 @@
 // Functions of NVIDIA's libraries that a test listens to, or answers in place of.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <utility>
 
@@ -46,6 +47,21 @@ class Instead<Which, Answer (*Api::*)(Arguments...)> {
 
   static inline std::function<Answer(Function, Arguments...)> work_;
   static inline Function own_ = nullptr;
+};
+
+/// What was made of one kind, by any thread, and not yet given back.
+template <auto Make, auto Give>
+struct Balance {
+  std::atomic<int> made = 0, alive = 0;
+  Instead<Make> makes{[this](auto own, auto... arguments) {
+    ++made;
+    ++alive;
+    return own(arguments...);
+  }};
+  Instead<Give> gives{[this](auto own, auto... arguments) {
+    --alive;
+    return own(arguments...);
+  }};
 };
 
 }  // namespace openrnn::testing

@@ -47,7 +47,8 @@ struct Tried {
   cudnn::PieceForward memory;
 };
 
-/// While it lives, a part of one result of cuDNN is zeros.
+/// While it lives, a part of one result of cuDNN is zeros. Place: the number of that result among
+/// the function's arguments, from 0.
 template <auto Which, std::size_t Place>
 class Spoiled {
  public:

@@ -201,8 +201,9 @@ TEST_F(CudnnGraphs, WhatNoneCanRunIsSaid) {
     const Graphs graphs;
     const Launches launches;
     for (int n = 0; n < 3; ++n) {
-      const std::string line =
-          said([&] { EXPECT_EQ(first_difference(expected, trained(c, d, params)), "") << text; });
+      const std::string line = said([&, &text = text] {
+        EXPECT_EQ(first_difference(expected, trained(c, d, params)), "") << text;
+      });
       EXPECT_NE(line.find(reason), std::string::npos) << line;
     }
     launches.expect(0);

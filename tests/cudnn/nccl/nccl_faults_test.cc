@@ -169,31 +169,18 @@ TEST(NcclFaults, ACallThatFailsIsNamedAndTheNextOnesToo) {
 
 /// Streams and memory of the GPUs that were made and not given back.
 struct Held {
-  template <auto Make, auto Give>
-  struct Balance {
-    std::atomic<int> made{0}, held{0};
-    testing::Instead<Make> makes{[this](auto own, auto... arguments) {
-      ++made;
-      ++held;
-      return own(arguments...);
-    }};
-    testing::Instead<Give> gives{[this](auto own, auto... arguments) {
-      --held;
-      return own(arguments...);
-    }};
-  };
-  Balance<&cudnn::DriverApi::stream_create, &cudnn::DriverApi::stream_destroy> streams;
-  Balance<&cudnn::DriverApi::memory_alloc, &cudnn::DriverApi::memory_free> blocks;
-  Balance<&cudnn::DriverApi::event_create, &cudnn::DriverApi::event_destroy> events;
-  Balance<&cudnn::DriverApi::context_push, &cudnn::DriverApi::context_pop> contexts;
+  testing::Balance<&cudnn::DriverApi::stream_create, &cudnn::DriverApi::stream_destroy> streams;
+  testing::Balance<&cudnn::DriverApi::memory_alloc, &cudnn::DriverApi::memory_free> blocks;
+  testing::Balance<&cudnn::DriverApi::event_create, &cudnn::DriverApi::event_destroy> events;
+  testing::Balance<&cudnn::DriverApi::context_push, &cudnn::DriverApi::context_pop> contexts;
 
   void expect_none(int streams_made, const std::string& after) const {
     EXPECT_EQ(streams.made, streams_made) << after;
     EXPECT_EQ(blocks.made, 2 * streams_made) << after;
-    EXPECT_EQ(streams.held, 0) << after;
-    EXPECT_EQ(blocks.held, 0) << after;
-    EXPECT_EQ(events.held, 0) << after;
-    EXPECT_EQ(contexts.held, 0) << after;
+    EXPECT_EQ(streams.alive, 0) << after;
+    EXPECT_EQ(blocks.alive, 0) << after;
+    EXPECT_EQ(events.alive, 0) << after;
+    EXPECT_EQ(contexts.alive, 0) << after;
   }
 };
 

@@ -1,4 +1,5 @@
 // What a layer is made of, compared with that of its copy.
+#include "graph/layer/support.h"
 #include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
 #include "support/tagged_device.h"
@@ -13,7 +14,6 @@ class Whole : public Layer {
                  const Device* device = &cpu_device())
       : Layer(std::move(name), "whole", dtype, device) {}
   using Layer::run_in_scope;
-  using Layer::saveable_scope;
   using Layer::set_reuse;
   Tensor operator()(const Tensor& x) {
     ensure_built(x.shape());
@@ -39,18 +39,6 @@ class Whole : public Layer {
     return {ops::tanh(inputs[0])};
   }
 };
-
-std::vector<std::string> names_of(const std::vector<Variable>& variables) {
-  std::vector<std::string> names;
-  for (const Variable& variable : variables) names.push_back(variable.name());
-  return names;
-}
-
-std::vector<double> numbers_of(const std::vector<Tensor>& losses) {
-  std::vector<double> numbers;
-  for (const Tensor& loss : losses) numbers.push_back(loss.is_symbolic() ? -1.0 : loss.item());
-  return numbers;
-}
 
 /// One line each.
 std::vector<std::string> describe(const Layer& layer) {

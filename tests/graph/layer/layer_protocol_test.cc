@@ -1,4 +1,5 @@
 // The members of a layer in their rarer forms: failed builds, parts, losses, waiting functions.
+#include "graph/layer/support.h"
 #include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
 #include "support/tagged_device.h"
@@ -11,7 +12,6 @@ class Plain : public Layer {
  public:
   explicit Plain(std::string name = "", const Device* device = nullptr)
       : Layer(std::move(name), "plain", DType::kFloat64, device) {}
-  using Layer::begin_call;
   using Layer::require_class_build;
   using Layer::set_input_spec;
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) {
@@ -32,20 +32,6 @@ class Plain : public Layer {
 
 const VariableOptions kWide{.dtype = DType::kFloat64};
 const VariableOptions kFixed{.dtype = DType::kFloat64, .trainable = false};
-
-std::vector<std::string> names_of(const std::vector<Variable>& variables) {
-  std::vector<std::string> names;
-  for (const Variable& variable : variables) names.push_back(variable.name());
-  return names;
-}
-
-Tensor number(double value) { return ops::add_scalar(random_tensor({}, 1, 0.0, 0.0), value); }
-
-std::vector<double> numbers_of(const std::vector<Tensor>& losses) {
-  std::vector<double> numbers;
-  for (const Tensor& loss : losses) numbers.push_back(loss.item());
-  return numbers;
-}
 
 class Protocol : public ::testing::Test {
  protected:
@@ -191,14 +177,18 @@ TEST_F(Protocol, FunctionsWaitUntilTheyAreDone) {
   std::string ran;
   int left = 2;
   bool throws = true;
-  layer.when_changed([&] { return ran += 'a', true; });
-  layer.when_changed([&] { return ran += 'b', --left == 0; });
+  const auto note = [&ran](char which, bool done) {
+    ran += which;
+    return done;
+  };
+  layer.when_changed([&] { return note('a', true); });
+  layer.when_changed([&] { return note('b', --left == 0); });
   layer.when_changed([&] {
-    ran += 'c';
+    note('c', true);
     if (throws) throw StateError("mine");
     return true;
   });
-  layer.when_changed([&] { return ran += 'd', false; });
+  layer.when_changed([&] { return note('d', false); });
   EXPECT_EQ(ran, "");
   EXPECT_THROW(layer.build({2}), StateError);
   EXPECT_FALSE(layer.built());
@@ -208,7 +198,7 @@ TEST_F(Protocol, FunctionsWaitUntilTheyAreDone) {
   EXPECT_EQ(std::exchange(ran, ""), "bcd");
   layer.track("part", std::make_shared<Plain>());
   EXPECT_EQ(std::exchange(ran, ""), "d");
-  layer.when_changed([&] { return ran += 'e', true; });
+  layer.when_changed([&] { return note('e', true); });
   layer({x_});
   EXPECT_EQ(std::exchange(ran, ""), "de");
   layer({x_});
@@ -265,7 +255,7 @@ TEST_F(Protocol, UpdatesCountWhileTheirLayerIsTrainedOrStateful) {
     inner->set_trainable(trained_inner);
     layer->stateful = stateful;
     inner->stateful = stateful_inner;
-    const auto of = [&](const std::string& names) {
+    const auto of = [&all = all](const std::string& names) {
       std::string found;
       for (const char name : all) {
         if (names.find(name) != std::string::npos) found += name;

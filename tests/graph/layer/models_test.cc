@@ -1,4 +1,5 @@
 // Models of recorded calls: what they read, run, lose and copy.
+#include "graph/layer/support.h"
 #include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
 #include "support/tagged_device.h"
@@ -44,11 +45,6 @@ ReplayFunction call_with_a_loss(Counting& layer) {
 class Models : public ::testing::Test {
  protected:
   static Tensor input(const Shape& shape = {2}) { return Input(shape, DType::kFloat64); }
-  static std::vector<std::string> names_of(const std::vector<Variable>& variables) {
-    std::vector<std::string> names;
-    for (const Variable& variable : variables) names.push_back(variable.name());
-    return names;
-  }
 
   Graph graph_;
   Graph::AsDefault as_default_{graph_};
@@ -156,11 +152,10 @@ TEST_F(Models, ItsOutputsAreRegularized) {
   for (const std::uint64_t seed : {1, 2}) {
     const Tensor x = random_tensor({2}, seed);
     const std::vector<Tensor> out = model({x});
-    std::vector<double> losses;
-    for (const Tensor& loss : model.losses()) losses.push_back(loss.item());
-    EXPECT_EQ(losses, (std::vector<double>{ops::scale(ops::reduce_sum(out[0]), 3.0).item(),
-                                           ops::scale(ops::reduce_sum(out[1]), 3.0).item(),
-                                           ops::reduce_sum(ops::tanh(x)).item()}));
+    EXPECT_EQ(numbers_of(model.losses()),
+              (std::vector<double>{ops::scale(ops::reduce_sum(out[0]), 3.0).item(),
+                                   ops::scale(ops::reduce_sum(out[1]), 3.0).item(),
+                                   ops::reduce_sum(ops::tanh(x)).item()}));
     EXPECT_TRUE(model.has_call_losses());
   }
 }
@@ -177,11 +172,9 @@ TEST_F(Models, SymbolicLossesAreThoseThatItsInputsReach) {
                sum_y = ops::scale(ops::reduce_sum(ops::tanh(y)), 2.0).item();
   const auto losses = [](Model& model, const std::vector<Tensor>& values) {
     EXPECT_TRUE(model.losses()[0].is_symbolic());
-    EXPECT_FALSE(model.has_call_losses() && model.losses().empty());
+    EXPECT_FALSE(model.has_call_losses());
     model(values);
-    std::vector<double> found;
-    for (const Tensor& loss : model.losses()) found.push_back(loss.item());
-    return found;
+    return numbers_of(model.losses());
   };
   EXPECT_EQ(losses(first, {x_}), (std::vector<double>{sum_x}));
   EXPECT_EQ(losses(second, {y}), (std::vector<double>{sum_y}));

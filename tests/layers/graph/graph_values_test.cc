@@ -5,25 +5,20 @@
 
 #include "cells/support.h"
 #include "layers/graph/gru_model.h"
+#include "ops/check_gradient.h"
 
 namespace openrnn {
 namespace {
 
 using layers::LayerGraph;
 using openrnn::testing::same_bits;
+using openrnn::testing::values_of;
 using openrnn::testing::varied;
 using Numbers = std::vector<double>;
 using Sizes = std::vector<std::int64_t>;
 
 Tensor of(const Shape& shape, const Numbers& values) {
   return Tensor(cast(Array::of<double>(shape, values).view(), DType::kFloat32).view());
-}
-
-Numbers numbers(const Tensor& tensor) {
-  const Array host = tensor.to_host();
-  Numbers all;
-  for (std::int64_t i = 0; i < host.size(); ++i) all.push_back(element(host.view(), i));
-  return all;
 }
 
 /// A model of those layers behind inputs of the values' shapes, each size but the last one open.
@@ -53,7 +48,7 @@ TEST(LayerGraphValues, OfElementwiseMerges) {
   const Tensor a = of({2, 2}, {1, 2, 3, 4}), b = of({2, 2}, {5, -6, 7, 8}),
                c = of({2, 2}, {0.5, 4, -2, 16});
   const auto merged = [&](const std::string& kind, const std::vector<Tensor>& values) {
-    return numbers(run(values, {layer_of(kind, {}, values.size())})[0]);
+    return values_of(run(values, {layer_of(kind, {}, values.size())})[0]);
   };
   EXPECT_EQ(merged("add", {a, b, c}), (Numbers{6.5, 0, 8, 28}));
   EXPECT_EQ(merged("subtract", {a, b}), (Numbers{-4, 8, -4, -4}));
@@ -61,7 +56,7 @@ TEST(LayerGraphValues, OfElementwiseMerges) {
   EXPECT_EQ(merged("average", {a, b}), (Numbers{3, -2, 5, 6}));
   EXPECT_EQ(merged("average", {a, a, b, c}), (Numbers{1.875, 0.5, 2.75, 8}));
   for (const std::string kind : {"add", "multiply", "average"}) {
-    EXPECT_EQ(merged(kind, {b}), numbers(b)) << kind;
+    EXPECT_EQ(merged(kind, {b}), values_of(b)) << kind;
   }
 }
 
@@ -71,12 +66,12 @@ TEST(LayerGraphValues, OfConcatenations) {
   for (const std::int64_t axis : {2, -1}) {
     const Tensor found = run({a, b, a}, {layer_of("concat", {{"axis", axis}}, 3)})[0];
     EXPECT_EQ(found.shape(), (Shape{1, 2, 5}));
-    EXPECT_EQ(numbers(found), (Numbers{1, 2, 5, 1, 2, 3, 4, 6, 3, 4}));
+    EXPECT_EQ(values_of(found), (Numbers{1, 2, 5, 1, 2, 3, 4, 6, 3, 4}));
   }
   for (const std::int64_t axis : {1, -2}) {
     const Tensor found = run({a, c}, {layer_of("concat", {{"axis", axis}}, 2)})[0];
     EXPECT_EQ(found.shape(), (Shape{1, 3, 2}));
-    EXPECT_EQ(numbers(found), (Numbers{1, 2, 3, 4, 7, 8}));
+    EXPECT_EQ(values_of(found), (Numbers{1, 2, 3, 4, 7, 8}));
   }
 }
 
@@ -85,7 +80,7 @@ TEST(LayerGraphValues, OfShapes) {
   for (const Sizes& sizes : {Sizes{2, 2}, Sizes{-1, 2}, Sizes{2, -1}, Sizes{4}, Sizes{-1}}) {
     const Tensor found = run({x}, {layer_of("reshape", {{"shape", sizes}})})[0];
     EXPECT_EQ(found.shape(), sizes.size() == 2 ? (Shape{2, 2, 2}) : (Shape{2, 4}));
-    EXPECT_EQ(numbers(found), numbers(x));
+    EXPECT_EQ(values_of(found), values_of(x));
   }
   const Tensor none = run({Tensor(Array(DType::kFloat32, {0, 1, 4}).view())},
                           {layer_of("reshape", {{"shape", Sizes{-1, 2}}})})[0];
@@ -93,29 +88,29 @@ TEST(LayerGraphValues, OfShapes) {
   const Tensor repeated =
       run({of({2, 2}, {1, 2, 3, 4})}, {layer_of("repeat", {{"count", std::int64_t{3}}})})[0];
   EXPECT_EQ(repeated.shape(), (Shape{2, 3, 2}));
-  EXPECT_EQ(numbers(repeated), (Numbers{1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}));
+  EXPECT_EQ(values_of(repeated), (Numbers{1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}));
 }
 
 TEST(LayerGraphValues, OfMeansOverTime) {
   const Tensor x = of({2, 4, 2}, {1, 8, 3, 0, 0, 0, 4, 2, 0, 0, 0, 0, 5, 1, 0, 7});
   const Tensor plain = run({x}, {layer_of("time_mean")})[0];
   EXPECT_EQ(plain.shape(), (Shape{2, 2}));
-  EXPECT_EQ(numbers(plain), (Numbers{2, 2.5, 1.25, 2}));
+  EXPECT_EQ(values_of(plain), (Numbers{2, 2.5, 1.25, 2}));
   MappedLayer mean = layer_of("time_mean");
   mean.inputs = {{"masking", 0}};
   // A step of zeros alone does not count.
-  EXPECT_EQ(numbers(run({x}, {layer_of("masking"), mean})[0]),
+  EXPECT_EQ(values_of(run({x}, {layer_of("masking"), mean})[0]),
             (Numbers{8.0F / 3.0F, 10.0F / 3.0F, 2.5, 4}));
   // What a masked step holds is not looked at; a row of such steps has no mean.
   const Tensor found =
       run({of({2, 2, 1}, {9, 3, 9, 9})}, {layer_of("masking", {{"mask_value", 9.0}}), mean})[0];
-  EXPECT_EQ(numbers(found)[0], 3.0);
-  EXPECT_TRUE(std::isnan(numbers(found)[1]));
+  EXPECT_EQ(values_of(found)[0], 3.0);
+  EXPECT_TRUE(std::isnan(values_of(found)[1]));
 }
 
 TEST(LayerGraphValues, OfMaskedSteps) {
   const Tensor x = of({1, 3, 2}, {2, 2, 2, 5, NAN, 2});
-  const Numbers found = numbers(run({x}, {layer_of("masking", {{"mask_value", 2.0}})})[0]);
+  const Numbers found = values_of(run({x}, {layer_of("masking", {{"mask_value", 2.0}})})[0]);
   EXPECT_EQ(Numbers(found.begin(), found.begin() + 4), (Numbers{0, 0, 2, 5}));
   EXPECT_TRUE(std::isnan(found[4])) << "NaN is another value";
   EXPECT_EQ(found[5], 2.0);
@@ -134,8 +129,8 @@ TEST(LayerGraphValues, OfDenseLayersWithEveryFunction) {
         layer_of("dense", {{"units", std::int64_t{3}}, {"activation", name}, {"use_bias", true}});
     dense.weights = {{"kernel", kernel}, {"bias", bias}};
     const Tensor wanted = run({sums}, {layer_of("activation", {{"activation", name}})})[0];
-    EXPECT_EQ(numbers(run({x}, {dense})[0]), numbers(wanted)) << name;
-    EXPECT_EQ(numbers(wanted) == numbers(sums), name == "linear") << name;
+    EXPECT_EQ(values_of(run({x}, {dense})[0]), values_of(wanted)) << name;
+    EXPECT_EQ(values_of(wanted) == values_of(sums), name == "linear") << name;
   }
 }
 
@@ -188,7 +183,7 @@ TEST(LayerGraphValues, InputsOfARecurrentLayerAreItsStates) {
     std::vector<Tensor> states{joined(h)};
     if (spec.has_cell()) states.push_back(joined(c));
     const layers::RnnResult wanted = (*layer)(x, states, {.time_major = false, .training = false});
-    EXPECT_EQ(numbers(found[0]), numbers(wanted.output));
+    EXPECT_EQ(values_of(found[0]), values_of(wanted.output));
     ASSERT_EQ(found.size(), widths.size() + 1);
     for (std::size_t i = 0; i < widths.size(); ++i) {
       const std::size_t kinds = spec.has_cell() ? 2 : 1;
@@ -196,7 +191,7 @@ TEST(LayerGraphValues, InputsOfARecurrentLayerAreItsStates) {
           ops::slice(wanted.state[i % kinds],
                      {.axis = 1, .begin = static_cast<std::int64_t>(i / kinds), .size = 1});
       EXPECT_EQ(found[i + 1].shape(), (Shape{4, widths[i]}));
-      EXPECT_EQ(numbers(found[i + 1]), numbers(row)) << i;
+      EXPECT_EQ(values_of(found[i + 1]), values_of(row)) << i;
     }
   };
   check(lstm, {2, 3});
@@ -219,12 +214,12 @@ TEST(LayerGraphValues, TheLastOutputIsThatOfTheLastLayer) {
     const Tensor last =
         LayerGraph::of(recurrent(spec, {{"return_sequences", false}}))->call({x})[0];
     const auto step = [&](std::int64_t t, std::int64_t begin) {
-      return numbers(ops::slice(ops::slice(all, {.axis = 1, .begin = t, .size = 1}),
-                                {.axis = 2, .begin = begin, .size = 3}));
+      return values_of(ops::slice(ops::slice(all, {.axis = 1, .begin = t, .size = 1}),
+                                  {.axis = 2, .begin = begin, .size = 3}));
     };
-    EXPECT_EQ(numbers(ops::slice(last, {.axis = 1, .begin = 0, .size = 3})), step(4, 0));
+    EXPECT_EQ(values_of(ops::slice(last, {.axis = 1, .begin = 0, .size = 3})), step(4, 0));
     if (!both) continue;
-    EXPECT_EQ(numbers(ops::slice(last, {.axis = 1, .begin = 3, .size = 3})), step(0, 3));
+    EXPECT_EQ(values_of(ops::slice(last, {.axis = 1, .begin = 3, .size = 3})), step(0, 3));
   }
 }
 

@@ -1,25 +1,20 @@
 // Options of a recurrent layer's call: each goes to the operation, is recorded, and is refused.
 #include "cells/support.h"
 #include "openrnn/layers.h"
+#include "ops/check_gradient.h"
 
 namespace openrnn {
 namespace {
 
-using layers::CudnnGRU;
-using layers::CudnnLSTM;
 using layers::CudnnRnn;
-using layers::CudnnRnnOptions;
 using layers::RnnCallOptions;
 using layers::RnnResult;
+using testing::int_tensor;
 using testing::same;
 using testing::thrown;
 using testing::varied;
 
 constexpr std::int64_t kTime = 4, kBatch = 3, kDepth = 5, kUnits = 6;
-
-Tensor lengths_of(const std::vector<std::int32_t>& values) {
-  return Tensor(Array::of<std::int32_t>({static_cast<std::int64_t>(values.size())}, values).view());
-}
 
 class Recorded : public ::testing::Test {
  protected:
@@ -147,7 +142,7 @@ TEST_F(Recorded, LengthsInEveryForm) {
     const RnnCallOptions by_list{
         .sequence_lengths = list, .time_major = time_major, .training = false};
     const RnnCallOptions by_tensor{
-        .lengths = lengths_of(list), .time_major = time_major, .training = false};
+        .lengths = int_tensor({kBatch}, list), .time_major = time_major, .training = false};
     const RnnResult wanted = (*layer)(x, {}, by_list);
     expect_same({(*layer)(x, {}, by_tensor).output, (*layer)(x, {}, by_tensor).state[0]}, wanted);
     const RnnResult recorded = (*layer)(in, {}, by_tensor);
@@ -156,9 +151,9 @@ TEST_F(Recorded, LengthsInEveryForm) {
     const RnnResult open =
         (*layer)(in, {}, {.lengths = lengths, .time_major = time_major, .training = false});
     Model model({in, lengths}, {open.output, open.state[0]});
-    expect_same(model({x, lengths_of(list)}), wanted);
+    expect_same(model({x, int_tensor({kBatch}, list)}), wanted);
     EXPECT_EQ(thrown<ArgumentError>([&] {
-                model({x, lengths_of({2, 5, 0})});
+                model({x, int_tensor({kBatch}, {2, 5, 0})});
               }),
               "[cudnn_gru] sequence_lengths[1] is 5, expected 0 to 4");
   }

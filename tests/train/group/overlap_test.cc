@@ -163,16 +163,16 @@ TEST(Overlap, OfOtherVariablesIsPlannedAnew) {
 // No gradient is not a gradient of zeros, by which a momentum would go on; and one that some parts
 // have is theirs alone, whichever they are.
 TEST(Overlap, AGradientThatIsMissingIsLeftOut) {
-  using Task = TwoMatrices;
+  using Two = TwoMatrices;
   const std::function<int(std::int64_t, std::int64_t)> cases[] = {
-      [](auto step, auto) { return step == 2 ? Task::kA : Task::kBoth; },
-      [](auto step, auto) { return step == 2 ? Task::kB : Task::kBoth; },
-      [](auto step, auto) { return step == 0 ? Task::kA : Task::kBoth; },
-      [](auto step, auto) { return step % 2 == 1 ? Task::kA : Task::kB; },
-      [](auto step, auto row) { return step > 0 && row > 0 ? Task::kA : Task::kBoth; },
-      [](auto step, auto row) { return step > 0 && row < 7 ? Task::kA : Task::kBoth; },
-      [](auto step, auto row) { return step > 0 && row != 2 ? Task::kB : Task::kBoth; },
-      [](auto step, auto row) { return step > 0 && row / 2 % 2 == 1 ? Task::kA : Task::kB; },
+      [](auto step, auto) { return step == 2 ? Two::kA : Two::kBoth; },
+      [](auto step, auto) { return step == 2 ? Two::kB : Two::kBoth; },
+      [](auto step, auto) { return step == 0 ? Two::kA : Two::kBoth; },
+      [](auto step, auto) { return step % 2 == 1 ? Two::kA : Two::kB; },
+      [](auto step, auto row) { return step > 0 && row > 0 ? Two::kA : Two::kBoth; },
+      [](auto step, auto row) { return step > 0 && row < 7 ? Two::kA : Two::kBoth; },
+      [](auto step, auto row) { return step > 0 && row != 2 ? Two::kB : Two::kBoth; },
+      [](auto step, auto row) { return step > 0 && row / 2 % 2 == 1 ? Two::kA : Two::kB; },
       [](auto step, auto row) { return static_cast<int>(1 + (step + row) % 3); },
   };
   const std::string with_all = run(nullptr, false, 8);

@@ -1,10 +1,12 @@
 // The bits of whole runs: of their data's order, their first weights, masks, steps and validations.
 // They are the same on every machine, so that a run of one version goes on in the next one.
-// A change of bits that is meant raises kArithmeticVersion; what is found then is what is printed.
+// A change of bits that is meant raises kArithmeticVersion; the new hashes are those that the
+// failing tests print.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cstdio>
 #include <fstream>
+#include <functional>
 
 #include "formats/temp_folder.h"
 #include "support/text_runs.h"
