@@ -14,7 +14,7 @@
 
 namespace {
 
-// Where files of control groups are read from; empty: where they are.
+// The folder in place of /sys/fs/cgroup.
 std::string groups;
 // How many processors the system says; below 0: it says nothing.
 int processors = 8;

@@ -9,21 +9,21 @@
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
 #include "support/files/source_file.h"
+#include "support/fnv.h"
 
 namespace openrnn::conformance {
 namespace {
 
 const std::string kFile = source_file("tests/golden/cpu_hashes.txt");
 
-/// FNV-1a, 64 bits, over the bytes of every part.
+/// Over the bytes of every part, without zeros in front.
 std::string hash_of(const Result& result) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
+  Hash hash;
   for (const auto& [name, values] : result.parts) {
-    const auto* bytes = static_cast<const unsigned char*>(values.data());
-    for (std::size_t i = 0; i < values.size_bytes(); ++i) hash = (hash ^ bytes[i]) * 0x100000001B3u;
+    hash.add({static_cast<const char*>(values.data()), values.size_bytes()});
   }
   std::ostringstream out;
-  out << std::hex << hash;
+  out << std::hex << hash.value();
   return out.str();
 }
 

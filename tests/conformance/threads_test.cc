@@ -152,13 +152,7 @@ std::vector<std::string> options() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CpuThreadsOfOptions, testing::ValuesIn(options()),
-                         [](const auto& at) {
-                           std::string name = at.param;
-                           for (char& letter : name) {
-                             if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
-                           }
-                           return name;
-                         });
+                         [](const auto& at) { return test_name(at.param); });
 
 /// The cases above are worth nothing if the engine would run them all in one way.
 TEST(CpuPlans, AreAllMet) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -37,12 +36,6 @@ constexpr const char* kWide[] = {"lstm U600",
                                  "lstm U600 norm=gates bi",
                                  "lstm U600 P500 zone=0.25",
                                  "gru U600 drop_state=0.5"};
-
-std::string network_name(const testing::TestParamInfo<const char*>& info) {
-  std::string name = info.param;
-  std::erase_if(name, [](char letter) { return !std::isalnum(letter); });
-  return name;
-}
 
 class Wide : public testing::TestWithParam<const char*> {
  protected:
@@ -218,7 +211,8 @@ INSTANTIATE_TEST_SUITE_P(Modes, Chunks,
                                          RnnMode::kGru),
                          [](const auto& at) { return std::string(to_string(at.param)); });
 
-INSTANTIATE_TEST_SUITE_P(Networks, Wide, testing::ValuesIn(kWide), network_name);
+INSTANTIATE_TEST_SUITE_P(Networks, Wide, testing::ValuesIn(kWide),
+                         [](const auto& at) { return conformance::test_name(at.param); });
 
 }  // namespace
 }  // namespace openrnn::cpu

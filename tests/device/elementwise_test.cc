@@ -44,11 +44,8 @@ TEST(Elementwise, ExactUnaryFunctions) {
 
 TEST(Elementwise, KinksHaveNoSlope) {
   for (const DType dtype : floating()) {
-    const auto array = [dtype](const std::vector<double>& values) {
-      return DeviceArray::from_host(tested(),
-                                    cast(Array::of<double>({4}, values).view(), dtype).view());
-    };
-    const DeviceArray x = array({-2.0, -0.0, 0.0, 1.0}), dy = array({3.0, 3.0, 3.0, 3.0});
+    const DeviceArray x = numbers(dtype, {-2.0, -0.0, 0.0, 1.0}),
+                      dy = numbers(dtype, {3.0, 3.0, 3.0, 3.0});
     const auto slopes = [&](UnaryOp op) {
       DeviceArray dx(tested(), dtype, {4});
       tested().unary_gradient(op, dtype, 4, x.data(), run_unary(op, x).data(), dy.data(),
@@ -171,8 +168,7 @@ TEST(Elementwise, EveryFunctionOverTheWholeRange) {
   }
   const auto size = static_cast<std::int64_t>(values.size());
   for (const DType dtype : floating()) {
-    const DeviceArray x = DeviceArray::from_host(
-        tested(), cast(Array::of<double>({size}, values).view(), dtype).view());
+    const DeviceArray x = numbers(dtype, values);
     // Of the numbers that float and double compute with; below it a function may be 0.
     const double least = dtype == DType::kFloat16   ? 0x1p-24
                          : dtype == DType::kFloat64 ? 0x1p-1022
@@ -226,12 +222,7 @@ TEST(Elementwise, TheGreaterAndTheLesserOfEveryTwo) {
     for (const double w : values) left.push_back(v), right.push_back(w);
   }
   for (const DType dtype : floating()) {
-    const auto array = [dtype](const std::vector<double>& of) {
-      const auto size = static_cast<std::int64_t>(of.size());
-      return DeviceArray::from_host(tested(),
-                                    cast(Array::of<double>({size}, of).view(), dtype).view());
-    };
-    const DeviceArray a = array(left), b = array(right);
+    const DeviceArray a = numbers(dtype, left), b = numbers(dtype, right);
     const DeviceArray most = run_binary(BinaryOp::kMaximum, a, b),
                       least = run_binary(BinaryOp::kMinimum, a, b);
     for (std::int64_t i = 0; i < a.size(); ++i) {
@@ -272,8 +263,7 @@ TEST(Elementwise, ClipKeepsWhatIsBetweenItsBounds) {
     const std::vector<double> values{-1e30, -INFINITY, -0.75, -0.7,    -0.0,
                                      0.25,  0.3,       5000,  INFINITY};
     const auto size = static_cast<std::int64_t>(values.size());
-    const DeviceArray x = DeviceArray::from_host(
-        tested(), cast(Array::of<double>({size}, values).view(), dtype).view());
+    const DeviceArray x = numbers(dtype, values);
     const DeviceArray dy = random_array(dtype, {size}, 8);
     DeviceArray y(tested(), dtype, {size}), dx(tested(), dtype, {size});
     ClipArgs args{.dtype = dtype, .size = size, .low = -0.7, .high = 0.3, .x = x.data()};

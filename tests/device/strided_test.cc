@@ -160,11 +160,7 @@ TEST(Strided, ComparesEveryTwoInEveryWay) {
   }
   const auto size = static_cast<std::int64_t>(left.size());
   for (const DType dtype : floating()) {
-    const auto array = [dtype, size](const std::vector<double>& of) {
-      return DeviceArray::from_host(tested(),
-                                    cast(Array::of<double>({size}, of).view(), dtype).view());
-    };
-    const DeviceArray a = array(left), b = array(right);
+    const DeviceArray a = numbers(dtype, left), b = numbers(dtype, right);
     const auto run = [&](CompareOp op) {
       DeviceArray mask(tested(), DType::kUInt8, {size});
       tested().compare(op, dtype, size, a.data(), b.data(),

@@ -43,6 +43,13 @@ inline DeviceArray random_array(DType dtype, const Shape& shape, std::uint64_t s
   return DeviceArray::from_host(tested(), cast(values.view(), dtype).view());
 }
 
+/// In one dimension, each rounded to the dtype.
+inline DeviceArray numbers(DType dtype, const std::vector<double>& values) {
+  const ConstArrayView wide{
+      values.data(), DType::kFloat64, {static_cast<std::int64_t>(values.size())}};
+  return DeviceArray::from_host(tested(), cast(wide, dtype).view());
+}
+
 inline DeviceArray int_array(const std::vector<std::int32_t>& values) {
   return DeviceArray::from_host(
       tested(), {values.data(), DType::kInt32, {static_cast<std::int64_t>(values.size())}});

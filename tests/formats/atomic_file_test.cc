@@ -226,8 +226,8 @@ std::map<int, bool> open_here() {
   return found;
 }
 
-// What `open` keeps open is one more descriptor at least, none of which a child inherits; and none
-// is left behind.
+// What `open` keeps open is exactly `count` more descriptors, none of which a child inherits; and
+// none is left behind.
 template <class Open>
 void expect_own(const char* what, std::size_t count, const Open& open) {
   const std::map<int, bool> before = open_here();

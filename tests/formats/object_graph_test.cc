@@ -115,7 +115,7 @@ TEST(ObjectGraph, WhetherThereAreValues) {
   }
 }
 
-// Three nodes; the first one has each list twice, each member with a value of its own.
+// Every member of a node comes back, with numbers of one and of two bytes.
 TEST(ObjectGraph, EveryMember) {
   ObjectGraph graph;
   graph.nodes.resize(301);

@@ -62,8 +62,8 @@ std::string leveldb_table(const Entries& entries, std::size_t block_size, bool s
   return file.bytes;
 }
 
-std::string with_trailer(std::string block) {
-  block += '\0';
+std::string with_trailer(std::string block, char type = '\0') {
+  block += type;
   put_fixed(&block, mask_crc(crc32c(block)));
   return block;
 }
@@ -88,17 +88,19 @@ std::string handle(std::uint64_t offset, std::uint64_t size) {
   return bytes;
 }
 
-// A table of one data block with right checksums; `block_handle` replaces the right one.
-std::string table_of(const std::string& block, std::string block_handle = "") {
-  std::string file = with_trailer(block);
-  if (block_handle.empty()) block_handle = handle(0, block.size());
-  const std::string index = block_of(entry(0, 1, block_handle.size(), "z" + block_handle));
-  const std::uint64_t index_at = file.size();
-  file += with_trailer(index);
-  std::string footer = handle(0, 0) + handle(index_at, index.size());
+// Data blocks as a table, by the index and the footer.
+std::string with_index(const std::string& file, const std::string& index) {
+  std::string footer = handle(0, 0) + handle(file.size(), index.size());
   footer.resize(40);
   put_fixed(&footer, std::uint64_t{0xdb4775248b80fb57u});
-  return file + footer;
+  return file + with_trailer(index) + footer;
+}
+
+// A table of one data block with right checksums; `block_handle` replaces the right one.
+std::string table_of(const std::string& block, std::string block_handle = "") {
+  if (block_handle.empty()) block_handle = handle(0, block.size());
+  return with_index(with_trailer(block),
+                    block_of(entry(0, 1, block_handle.size(), "z" + block_handle)));
 }
 
 TEST(Table, RoundTripInOneAndInManyBlocksRawAndSnappy) {
@@ -327,10 +329,8 @@ TEST(Table, BlocksAtTheirLimits) {
   EXPECT_TRUE(read_all(table_of(std::string(4, '\0'))).empty());
   // The type of a block is that of its trailer: 0 is plain, 1 snappy, and there is no other.
   const auto of_type = [](char type, const std::string& block) {
-    std::string trailer = block + type;
-    put_fixed(&trailer, mask_crc(crc32c(trailer)));
-    std::string file = table_of(block);
-    return file.replace(0, trailer.size(), trailer);
+    const std::string whole = with_trailer(block, type);
+    return table_of(block).replace(0, whole.size(), whole);
   };
   EXPECT_EQ(read_all(of_type(0, block_of(one))).size(), 1U);
   for (const char type : {'\2', '\x7f'}) {
@@ -393,16 +393,10 @@ TEST(Table, WhatIsSaidOfAFooter) {
 TEST(Table, WhatIsSaidOfASecondBlock) {
   const auto with = [](const std::string& second, char type = '\0') {
     const std::string first = with_trailer(block_of(entry(0, 1, 1, "av")));
-    std::string trailer = second + type;
-    put_fixed(&trailer, mask_crc(crc32c(trailer)));
-    std::string file = first + trailer;
     const std::string one = handle(0, first.size() - 5), two = handle(first.size(), second.size());
-    const std::string index =
-        block_of(entry(0, 1, one.size(), "b" + one) + entry(0, 1, two.size(), "z" + two));
-    std::string footer = handle(0, 0) + handle(file.size(), index.size());
-    footer.resize(40);
-    put_fixed(&footer, std::uint64_t{0xdb4775248b80fb57u});
-    return file + with_trailer(index) + footer;
+    return with_index(
+        first + with_trailer(second, type),
+        block_of(entry(0, 1, one.size(), "b" + one) + entry(0, 1, two.size(), "z" + two)));
   };
   EXPECT_EQ(read_all(with(block_of(entry(0, 1, 1, "kw")))), (Entries{{"a", "v"}, {"k", "w"}}));
   const std::string at = std::to_string(block_of(entry(0, 1, 1, "av")).size() + 5);

@@ -3,9 +3,9 @@
 
 #include "base/crc/crc32c.h"
 #include "formats/bundle/bundle_proto.h"
-#include "formats/table/table.h"
 #include "formats/temp_folder.h"
 #include "support/file_calls.h"
+#include "support/raw_bundle.h"
 
 namespace openrnn::formats {
 namespace {
@@ -226,9 +226,10 @@ TEST(TensorBundle, AnUnfinishedIndexIsACheckpointToLookFor) {
 TEST(TensorBundle, OfManyDataFiles) {
   const TempFolder folder;
   constexpr int kFiles = 12;
-  std::map<std::string, std::string> table{{"", encode_header(kFiles)}};
+  RawBundle raw;
+  raw.header = encode_header(kFiles);
   for (int i = 0; i < kFiles; ++i) {
-    BundleEntry entry;
+    BundleEntry& entry = raw.entries["t" + std::to_string(100 - i)];
     entry.dtype = 4;
     entry.shape = {1};
     entry.shard = i;
@@ -236,12 +237,11 @@ TEST(TensorBundle, OfManyDataFiles) {
     entry.size = 1;
     const std::string byte(1, static_cast<char>('a' + i));
     entry.crc = mask_crc(crc32c(byte));
-    table["t" + std::to_string(100 - i)] = encode_entry(entry);
     const std::string number = std::to_string(100000 + i).substr(1);
     write_raw(folder / "m.data-" + number + "-of-00012",
               std::string(static_cast<std::size_t>(i), '-') + byte);
   }
-  write_raw(folder / "m.index", build_table(table));
+  write_raw(folder / "m.index", raw.index());
   const TensorBundleReader reader(folder / "m");
   reader.verify();
   std::vector<std::string> in_order;

@@ -294,7 +294,7 @@ TEST(TfCanonicalFormat, EveryElementHasItsPlace) {
       EXPECT_EQ(filled, std::vector<int>(filled.size(), 1)) << tensor.name;
     }
     EXPECT_EQ(uses, std::vector<int>(uses.size(), 1));
-    // And from_opaque and its inverse go by these places.
+    // Slots that are taken apart and put together are the same.
     const Array params = numbered(spec);
     const std::vector<Array> slots = format.slots_from_opaque("test", params.view());
     EXPECT_TRUE(

@@ -1,6 +1,7 @@
 // Cases of the conformance suite as data: one line of text each, with the reason it is there.
 #pragma once
 
+#include <cctype>
 #include <cstdlib>
 #include <ostream>
 #include <sstream>
@@ -177,13 +178,13 @@ inline Case parse_case(const std::string& text, const std::string& reason) {
 }
 
 /// A name that GoogleTest takes: letters, digits and underscores.
-inline std::string test_name(const Case& c) {
-  std::string name = c.reason + "__" + c.text;
-  for (char& letter : name) {
+inline std::string test_name(std::string text) {
+  for (char& letter : text) {
     if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
   }
-  return name;
+  return text;
 }
+inline std::string test_name(const Case& c) { return test_name(c.reason + "__" + c.text); }
 
 /// Whether sizes shrink, for builds that are many times slower.
 inline bool reduced() {

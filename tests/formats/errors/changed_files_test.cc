@@ -25,6 +25,7 @@
 #include "formats/torch/objects.h"
 #include "formats/wav/wav.h"
 #include "support/files/source_file.h"
+#include "support/fnv.h"
 
 namespace openrnn::formats {
 namespace {
@@ -222,24 +223,6 @@ const Kind kKinds[] = {
 };
 
 // ---- Hashes ------------------------------------------------------------------------------------
-
-// FNV-1a, 64 bits.
-class Hash {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) {
-      hash_ = (hash_ ^ static_cast<unsigned char>(c)) * std::uint64_t{0x100000001B3u};
-    }
-  }
-  std::string digits() const {
-    char out[24];
-    std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(hash_));
-    return out;
-  }
-
- private:
-  std::uint64_t hash_ = 0xCBF29CE484222325u;
-};
 
 // Of the file as it is, and of all changes of it.
 std::string hashes_of(const Kind& kind, const std::string& bytes) {

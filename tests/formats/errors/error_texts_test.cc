@@ -20,6 +20,7 @@
 #include "formats/wav/wav.h"
 #include "support/expect_error.h"
 #include "support/files/source_file.h"
+#include "support/fnv.h"
 
 namespace openrnn::formats {
 namespace {
@@ -81,13 +82,11 @@ Texts texts_of(const std::string& folder, const std::string& bytes) {
   return texts;
 }
 
-// FNV-1a, 64 bits, of the errors that the file makes with bytes changed, and cut: some hundreds.
+// Of the errors that the file makes with bytes changed, and cut: some hundreds.
 std::string hash_of_changes(const std::string& folder, const std::string& bytes) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
+  Hash hash;
   const auto add = [&](const std::string& changed) {
-    for (const std::string& text : texts_of(folder, changed)) {
-      for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-    }
+    for (const std::string& text : texts_of(folder, changed)) hash.add(text);
   };
   const std::size_t step = bytes.size() / 97 + 1;
   for (std::size_t at = 0; at < bytes.size(); at += step) {
@@ -98,9 +97,7 @@ std::string hash_of_changes(const std::string& folder, const std::string& bytes)
       add(changed);
     }
   }
-  char digits[24];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
+  return hash.digits();
 }
 
 // By 'FOLDER/FILE' and a number.

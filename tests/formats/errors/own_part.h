@@ -6,7 +6,7 @@
 
 namespace openrnn::formats {
 
-/// What follows is a library's, and changes with its version.
+/// Up to where the words of a library begin, which change with its version.
 inline std::string own_part(const std::string& text) {
   const std::size_t ends[] = {text.find(" [json.exception"), text.find(" is broken: "),
                               text.find(" is malformed: ")};

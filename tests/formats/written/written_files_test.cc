@@ -8,28 +8,21 @@
 #include "formats/onnx/types.h"
 #include "formats/temp_folder.h"
 #include "formats/torch/objects_writer.h"
+#include "support/fnv.h"
 
 namespace openrnn::formats {
 namespace {
 
 using namespace std::string_literals;
 
-// FNV-1a, 64 bits, of the names and the bytes of all files in a folder.
+// Of the names and the bytes of all files in a folder.
 std::string hash_of(const TempFolder& folder) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
-  const auto add = [&](std::string_view text) {
-    for (const char c : text) {
-      hash = (hash ^ static_cast<unsigned char>(c)) * std::uint64_t{0x100000001B3u};
-    }
-  };
+  Hash hash;
   for (const std::string& name : folder.names()) {
-    // An index of shards names them, and the folder is another each time.
-    add(name);
-    add(read_file(folder / name));
+    hash.add(name);
+    hash.add(read_file(folder / name));
   }
-  char out[24];
-  std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(hash));
-  return out;
+  return hash.digits();
 }
 
 constexpr DType kAll[] = {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64,
@@ -80,6 +73,7 @@ const std::vector<NamedValue> kValues = {
     {"no_texts", std::vector<std::string>{}},
 };
 
+// The file has one name each time: an index of shards, and PyTorch's archive, hold it.
 template <class Write>
 std::string written(const Write& write) {
   const TempFolder folder;

@@ -73,6 +73,25 @@ inline std::string sequential(const std::string& layers) {
                  "]}}");
 }
 
+/// A model of a layer behind an LSTM 'l' of 3 units on 3 inputs that returns its steps.
+inline KerasText behind_lstm(const std::string& layer) {
+  const std::string options = R"("return_sequences": true, "recurrent_activation": "sigmoid")";
+  return {.config = sequential(layer_text("LSTM", "l", options) + ", " + layer),
+          .layers = {{"l", cell_of(4, {12})}}};
+}
+
+/// A flag as 'yes' or 'no', and a number that is no integer with an 'r' behind it.
+inline std::string shown(const PlainValue& value) {
+  if (const auto* const text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* const flag = std::get_if<bool>(&value)) return *flag ? "yes" : "no";
+  if (const auto* const whole = std::get_if<std::int64_t>(&value)) return message(*whole);
+  if (const auto* const real = std::get_if<double>(&value)) return message(*real, "r");
+  if (const auto* const sizes = std::get_if<std::vector<std::int64_t>>(&value)) {
+    return to_string(*sizes);
+  }
+  return "?";
+}
+
 inline std::string network_or_notes(const MappedModel& model) {
   std::string text;
   for (const MappedNetwork& network : model.networks) text += describe(network.spec);

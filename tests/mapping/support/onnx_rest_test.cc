@@ -182,7 +182,8 @@ TEST(OnnxRest, TwoLayersUponOne) {
   EXPECT_EQ(names, (Names{"a", "a/layer_1", "other"}));
 }
 
-// Two layers as we export them, changed; as networks of that many layers.
+// The notes, then the name and tensors of each network that is read of an exported one of two
+// layers after a change.
 Names networks_after(Direction direction, const std::function<void(OnnxModel*)>& change) {
   MappedModel given;
   given.networks = {network_of({.mode = RnnMode::kGru,

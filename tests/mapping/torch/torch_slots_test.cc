@@ -103,11 +103,11 @@ Names parameters_of(const std::string& dictionary) {
 // it in any case.
 TEST(TorchSlots, TensorsOfAFile) {
   for (const std::string dictionary : {"", "model.", "state_dict.", "model_state_dict.", "mine."}) {
-    const bool known = dictionary.size() > 5;
     for (const ModelFormat format : kFormats) {
       const TempFolder folder;
       save_networks(folder / "m", trained(dictionary), format);
-      const bool named = format == ModelFormat::kTorch && (!known || dictionary == "mine.");
+      const bool named =
+          format == ModelFormat::kTorch && (dictionary.empty() || dictionary == "mine.");
       Names expected;
       for (const std::string& name : parameters_of(dictionary)) {
         expected.push_back((named ? "model." : "") + name);
@@ -222,10 +222,7 @@ TEST(TorchSlots, GroupsThatDoNotFit) {
     model.values.push_back({"optimizer.groups", Numbers{0, 0, 1}});
     const TempFolder folder;
     save_networks(folder / "m", model, format);
-    Names expected;
-    for (const std::string& name : parameters_of("")) {
-      expected.push_back(name);
-    }
+    Names expected = parameters_of("");
     std::ranges::sort(expected);
     EXPECT_EQ(tensors_in(folder / "m"), expected) << to_string(format);
     EXPECT_EQ(values_in(ModelFile(folder / "m")), Values()) << to_string(format);
@@ -288,61 +285,6 @@ TEST(TorchSlots, NamesThatMeet) {
 
 // ---- Files of others ---------------------------------------------------------------------------
 
-struct Other {
-  std::string dictionary, optimizer;
-  Names more = {};
-};
-
-// The slots of a network's four parameters at the places of the dictionary and the optimizer.
-MappedModel loaded(const Other& at) {
-  const RnnSpec spec{.num_units = 2, .input_size = 1};
-  const MappedNetwork network = network_of(spec);
-  const Array slots = values_of(DType::kFloat32, network.params.shape(), 9);
-  std::vector<NamedView> views;
-  const auto view = [&](const Array& of, const TorchParameter& parameter) {
-    return ConstArrayView{of.as<float>().data() + parameter.offset, spec.dtype, parameter.shape};
-  };
-  std::int64_t number = 0;
-  for (const TorchParameter& one : torch_parameters(spec)) {
-    views.push_back({at.dictionary + one.name, view(network.params, one)});
-    views.push_back({message(at.optimizer, "state.", number++, ".exp_avg"), view(slots, one)});
-  }
-  for (const std::string& name : at.more) views.push_back({name, slots.view()});
-  const NamedValue values[] = {{at.optimizer + "param_groups.0.params", Numbers{0, 1, 2, 3}}};
-  const TempFolder folder;
-  write_npz(folder / "m", views, values);
-  MappedModel model = load_networks(folder / "m");
-  EXPECT_EQ(model.networks.size(), 1U);
-  for (MappedNetwork& found : model.networks) {
-    EXPECT_TRUE(same_bytes(found.params, network.params));
-    for (const auto& [name, values_of_slot] : found.slots) {
-      EXPECT_EQ(name, "exp_avg");
-      EXPECT_TRUE(same_bytes(values_of_slot, slots));
-    }
-  }
-  return model;
-}
-
-// The tensors below one dictionary are the optimizer's parameters, be it the root.
-TEST(TorchSlots, OfParametersWhereverTheyLie) {
-  for (const Other& at : {Other{"", "opt."}, Other{"", "a.opt."}, Other{"model.", "opt."},
-                          Other{"model.rnn.", "opt."}, Other{"model.", "model_opt."},
-                          Other{"rnn.", "opt.", {"other.w"}}, Other{"a.rnn.", "opt.", {"b.w"}},
-                          Other{"model.rnn.", "opt.", {"model.w"}}}) {
-    const MappedModel model = loaded(at);
-    EXPECT_EQ(model.networks.at(0).slots.size(), 1U) << at.dictionary << " " << at.optimizer;
-    EXPECT_EQ(model.notes, Names()) << at.dictionary << " " << at.optimizer;
-    EXPECT_EQ(model.not_understood, at.more);
-  }
-  for (const Other& at : {Other{"", "opt.", {"w"}}, Other{"a.", "opt.", {"a.w"}}}) {
-    const MappedModel model = loaded(at);
-    EXPECT_TRUE(model.networks.at(0).slots.empty()) << at.dictionary;
-    EXPECT_EQ(model.notes, Names{"of the optimizer's values at 'opt.state' the file does not tell "
-                                 "which parameters they are of"});
-    EXPECT_EQ(model.not_understood.size(), 5U);
-  }
-}
-
 /// A file of several networks and optimizers.
 struct Parts {
   std::vector<std::pair<std::string, Array>> tensors = {};
@@ -394,6 +336,51 @@ void expect_slots(const MappedModel& model, const Slots& expected) {
     ASSERT_EQ(network.slots.size(), found == expected.end() ? 0U : 1U) << network.name;
     if (found == expected.end()) continue;
     EXPECT_TRUE(same_bytes(network.slots.at("exp_avg"), found->second)) << network.name;
+  }
+}
+
+struct Other {
+  std::string dictionary, optimizer;
+  Names more = {};
+};
+
+// The slots of a network's four parameters at the places of the dictionary and the optimizer.
+MappedModel loaded(const Other& at) {
+  const MappedNetwork network = network_of(kTwo);
+  const Array slots = slots_of(kTwo, 9);
+  Parts parts;
+  parts.add_network(at.dictionary, network);
+  parts.add_optimizer(at.optimizer, kTwo, slots);
+  for (const std::string& name : at.more) parts.tensors.emplace_back(name, slots);
+  MappedModel model = parts.loaded();
+  EXPECT_EQ(model.networks.size(), 1U);
+  for (MappedNetwork& found : model.networks) {
+    EXPECT_TRUE(same_bytes(found.params, network.params));
+    for (const auto& [name, values_of_slot] : found.slots) {
+      EXPECT_EQ(name, "exp_avg");
+      EXPECT_TRUE(same_bytes(values_of_slot, slots));
+    }
+  }
+  return model;
+}
+
+// The tensors below one dictionary are the optimizer's parameters, be it the root.
+TEST(TorchSlots, OfParametersWhereverTheyLie) {
+  for (const Other& at : {Other{"", "opt."}, Other{"", "a.opt."}, Other{"model.", "opt."},
+                          Other{"model.rnn.", "opt."}, Other{"model.", "model_opt."},
+                          Other{"rnn.", "opt.", {"other.w"}}, Other{"a.rnn.", "opt.", {"b.w"}},
+                          Other{"model.rnn.", "opt.", {"model.w"}}}) {
+    const MappedModel model = loaded(at);
+    EXPECT_EQ(model.networks.at(0).slots.size(), 1U) << at.dictionary << " " << at.optimizer;
+    EXPECT_EQ(model.notes, Names()) << at.dictionary << " " << at.optimizer;
+    EXPECT_EQ(model.not_understood, at.more);
+  }
+  for (const Other& at : {Other{"", "opt.", {"w"}}, Other{"a.", "opt.", {"a.w"}}}) {
+    const MappedModel model = loaded(at);
+    EXPECT_TRUE(model.networks.at(0).slots.empty()) << at.dictionary;
+    EXPECT_EQ(model.notes, Names{"of the optimizer's values at 'opt.state' the file does not tell "
+                                 "which parameters they are of"});
+    EXPECT_EQ(model.not_understood.size(), 5U);
   }
 }
 

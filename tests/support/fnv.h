@@ -1,0 +1,31 @@
+// A hash of what is kept in tests/golden.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace openrnn {
+
+/// FNV-1a, 64 bits, of bytes that are added one behind the other.
+class Hash {
+ public:
+  void add(std::string_view bytes) {
+    for (const char byte : bytes) {
+      value_ = (value_ ^ static_cast<unsigned char>(byte)) * std::uint64_t{0x100000001B3u};
+    }
+  }
+  std::uint64_t value() const { return value_; }
+  /// 16 of them.
+  std::string digits() const {
+    char out[24];
+    std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(value_));
+    return out;
+  }
+
+ private:
+  std::uint64_t value_ = 0xCBF29CE484222325u;
+};
+
+}  // namespace openrnn
