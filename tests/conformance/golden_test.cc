@@ -9,7 +9,7 @@
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
 #include "support/files/source_file.h"
-#include "support/fnv.h"
+#include "support/files/fnv.h"
 
 namespace openrnn::conformance {
 namespace {

@@ -25,7 +25,7 @@
 #include "formats/torch/objects.h"
 #include "formats/wav/wav.h"
 #include "support/files/source_file.h"
-#include "support/fnv.h"
+#include "support/files/fnv.h"
 
 namespace openrnn::formats {
 namespace {

@@ -20,7 +20,7 @@
 #include "formats/wav/wav.h"
 #include "support/expect_error.h"
 #include "support/files/source_file.h"
-#include "support/fnv.h"
+#include "support/files/fnv.h"
 
 namespace openrnn::formats {
 namespace {

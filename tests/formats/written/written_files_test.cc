@@ -8,7 +8,7 @@
 #include "formats/onnx/types.h"
 #include "formats/temp_folder.h"
 #include "formats/torch/objects_writer.h"
-#include "support/fnv.h"
+#include "support/files/fnv.h"
 
 namespace openrnn::formats {
 namespace {

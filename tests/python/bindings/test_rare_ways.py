@@ -11,7 +11,7 @@ import threading
 import numpy as np
 import openrnn
 import pytest
-from model.raised import said
+from errors.raised import said
 from openrnn import _core, cudnn_rnn, layers
 from openrnn.nn import rnn_cell
 

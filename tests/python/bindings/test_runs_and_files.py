@@ -3,7 +3,7 @@
 import numpy as np
 import openrnn
 import pytest
-from model.raised import said
+from errors.raised import said
 from openrnn import _core, layers, train
 
 CLOSED = "[Run] the run is closed, expected an open one"
