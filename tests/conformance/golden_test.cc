@@ -8,8 +8,8 @@
 #include "conformance/support/grid.h"
 #include "conformance/support/machine.h"
 #include "conformance/support/run.h"
-#include "support/files/source_file.h"
 #include "support/files/fnv.h"
+#include "support/files/source_file.h"
 
 namespace openrnn::conformance {
 namespace {

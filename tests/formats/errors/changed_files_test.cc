@@ -24,8 +24,8 @@
 #include "formats/onnx/onnx_file.h"
 #include "formats/torch/objects.h"
 #include "formats/wav/wav.h"
-#include "support/files/source_file.h"
 #include "support/files/fnv.h"
+#include "support/files/source_file.h"
 
 namespace openrnn::formats {
 namespace {

@@ -19,8 +19,8 @@
 #include "formats/torch/objects.h"
 #include "formats/wav/wav.h"
 #include "support/expect_error.h"
-#include "support/files/source_file.h"
 #include "support/files/fnv.h"
+#include "support/files/source_file.h"
 
 namespace openrnn::formats {
 namespace {
