@@ -1,5 +1,7 @@
 #include <cmath>
+#include <limits>
 
+#include "base/message.h"
 #include "openrnn/params.h"
 
 namespace openrnn {
@@ -7,6 +9,10 @@ namespace {
 
 template <class Next>
 void fill(const ArrayView& values, Next next) {
+  if (!is_floating(values.dtype)) {
+    throw ArgumentError(message("[initializer] the values are ", dtype_name(values.dtype),
+                                ", expected a floating dtype, or a constant"));
+  }
   switch (values.dtype) {
     case DType::kFloat16:
       for (Half& v : values.as<Half>()) v = to_half(static_cast<double>(next()));
@@ -20,6 +26,18 @@ void fill(const ArrayView& values, Next next) {
     default:
       for (double& v : values.as<double>()) v = next();
   }
+}
+
+template <class T>
+void fill_integers(std::span<T> values, DType dtype, double value) {
+  using Limits = std::numeric_limits<T>;
+  // Twice the half of max + 1, which is exact in float64, where max of 64 bits is not.
+  const double end = 2.0 * static_cast<double>(Limits::max() / 2 + 1);
+  if (!(value >= static_cast<double>(Limits::min()) && value < end && value == std::trunc(value))) {
+    throw ArgumentError(message("[constant_initializer] ", value, " is given for ",
+                                dtype_name(dtype), ", expected a number that it holds"));
+  }
+  std::fill(values.begin(), values.end(), static_cast<T>(value));
 }
 
 // rows + cols of a matrix; a vector counts its size twice, as its only fan.
@@ -58,7 +76,20 @@ std::vector<double> orthonormal(std::size_t count, std::size_t n, RandomStream& 
 }  // namespace
 
 Initializer constant_initializer(double value) {
-  return [value](ArrayView values, RandomStream&) { fill(values, [&] { return value; }); };
+  return [value](ArrayView values, RandomStream&) {
+    switch (values.dtype) {
+      case DType::kInt32:
+        return fill_integers(values.as<std::int32_t>(), values.dtype, value);
+      case DType::kInt64:
+        return fill_integers(values.as<std::int64_t>(), values.dtype, value);
+      case DType::kUInt8:
+        return fill_integers(values.as<std::uint8_t>(), values.dtype, value);
+      case DType::kBool:
+        return fill_integers(values.as<bool>(), values.dtype, value);
+      default:
+        fill(values, [&] { return value; });
+    }
+  };
 }
 
 Initializer glorot_uniform_initializer() {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "openrnn/params.h"
+#include "support/expect_error.h"
 
 namespace openrnn {
 namespace {
@@ -79,6 +80,47 @@ TEST(Initializers, ConstantIsConstantInEveryType) {
     const Moments m = moments(filled(constant_initializer(0.75), {7}, dtype));
     EXPECT_EQ(m.low, 0.75);
     EXPECT_EQ(m.high, 0.75);
+  }
+}
+
+TEST(Initializers, ConstantsOfIntegersAreWhatTheDtypeHolds) {
+  const std::pair<DType, std::vector<double>> held[] = {
+      {DType::kInt32, {0, 1, -3, 2147483647.0, -2147483648.0}},
+      {DType::kInt64, {0, 1, -3, 0x1p53, -0x1p63}},
+      {DType::kUInt8, {0, 1, 255}},
+      {DType::kBool, {0, 1}}};
+  for (const auto& [dtype, constants] : held) {
+    for (const double value : constants) {
+      const Moments m = moments(filled(constant_initializer(value), {3}, dtype));
+      EXPECT_EQ(m.low, value) << dtype_name(dtype);
+      EXPECT_EQ(m.high, value) << dtype_name(dtype);
+    }
+  }
+  const std::pair<DType, std::vector<double>> refused[] = {
+      {DType::kInt32, {0.5, 2147483648.0, -2147483649.0, NAN}},
+      {DType::kInt64, {0.5, 0x1p63, -0x1.0000000000001p63, INFINITY}},
+      {DType::kUInt8, {0.5, 256, -1}},
+      {DType::kBool, {0.5, 2, -1}}};
+  for (const auto& [dtype, constants] : refused) {
+    for (const double value : constants) {
+      EXPECT_THROW(filled(constant_initializer(value), {3}, dtype), ArgumentError)
+          << value << ' ' << dtype_name(dtype);
+    }
+  }
+  expect_error<ArgumentError>(
+      [&] { filled(constant_initializer(0.5), {3}, DType::kInt32); },
+      "[constant_initializer] 0.5 is given for int32, expected a number that it "
+      "holds");
+}
+
+TEST(Initializers, OnlyFloatingValuesAreDrawn) {
+  for (const Initializer& initializer :
+       {glorot_uniform_initializer(), glorot_normal_initializer(), random_uniform_initializer(),
+        random_normal_initializer()}) {
+    expect_error<ArgumentError>(
+        [&] { filled(initializer, {3}, DType::kInt32); },
+        "[initializer] the values are int32, expected a floating dtype, or a "
+        "constant");
   }
 }
 

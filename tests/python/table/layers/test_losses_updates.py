@@ -5,6 +5,7 @@ import gc
 import numpy as np
 import openrnn
 import pytest
+from openrnn import initializers
 from table.support import (
     GRU, B, I, L, T, U, array, assert_names, draw, error_text, make_layer, nothing_changes,
 )  # fmt: skip
@@ -223,6 +224,18 @@ def test_add_weight_of_an_integer_dtype_starts_at_zero(kind):
     layer = make_layer(kind)
     added = layer.add_weight("count", (2,), dtype="int32", trainable=False)
     assert added.dtype == "int32" and np.all(array(added) == 0)
+
+
+@pytest.mark.parametrize("dtype, value", [("int32", 1), ("int64", -7), ("uint8", 255), ("bool", 1)])
+def test_add_weight_takes_constants_of_integers(kind, dtype, value):
+    layer = make_layer(kind)
+    initializer = "ones" if value == 1 else initializers.constant(value)
+    added = layer.add_weight("count", (2,), dtype, initializer=initializer, trainable=False)
+    assert added.dtype == dtype and array(added).tolist() == [value] * 2
+    with nothing_changes(layer), pytest.raises(openrnn.ArgumentError, match="0.5 is given for " + dtype):
+        layer.add_weight("half", (2,), dtype, initializer=initializers.constant(0.5), trainable=False)
+    with nothing_changes(layer), pytest.raises(openrnn.ArgumentError, match=f"the values are {dtype}, expected"):
+        layer.add_weight("drawn", (2,), dtype, initializer="glorot_uniform", trainable=False)
 
 
 def test_add_weight_without_default_initializer(kind):
