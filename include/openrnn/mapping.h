@@ -106,6 +106,8 @@ OPENRNN_API ModelFormat model_format_of(const std::string& path);
 
 /// Whether such a file holds the layers around the networks, and says how they are connected.
 OPENRNN_API bool holds_layers(ModelFormat format);
+/// Whether such a file holds a value (MappedModel::values) of this name.
+OPENRNN_API bool holds_value(ModelFormat format, std::string_view name);
 
 /// Writes the networks with their values, and the layers around them where the format holds those;
 /// beside, synced and renamed. How a network is trained and computed is not in files of other

@@ -113,17 +113,20 @@ constexpr std::string_view kEndingsOfRtneural[] = {".json"};
 constexpr std::string_view kEndingsOfNam[] = {".nam"};
 constexpr std::string_view kEndingsOfNpz[] = {".npz"};
 
+bool holds_none(std::string_view) { return false; }
+
 constexpr WritableFormat kWritable[] = {
     {ModelFormat::kOpenrnn, "openrnn", kOwnEndings, save_own, true},
     {ModelFormat::kSafetensors, "safetensors", kEndingsOfSafetensors, save_safetensors},
     {ModelFormat::kTorch, "torch", kEndingsOfTorch, save_torch},
     {ModelFormat::kOnnx, "onnx", kEndingsOfOnnx, save_onnx},
-    {ModelFormat::kKeras, "keras", kEndingsOfKeras, save_keras_archive, true},
-    {ModelFormat::kKerasWeights, "keras_weights", kEndingsOfKerasWeights, save_keras_weights},
-    {ModelFormat::kKerasH5, "keras_h5", kEndingsOfKerasH5, save_keras_h5, true},
+    {ModelFormat::kKeras, "keras", kEndingsOfKeras, save_keras_archive, true, holds_none},
+    {ModelFormat::kKerasWeights, "keras_weights", kEndingsOfKerasWeights, save_keras_weights, false,
+     holds_none},
+    {ModelFormat::kKerasH5, "keras_h5", kEndingsOfKerasH5, save_keras_h5, true, holds_none},
     {ModelFormat::kTensorflow, "tensorflow", kEndingsOfTensorflow, save_tensorflow},
-    {ModelFormat::kRtneural, "rtneural", kEndingsOfRtneural, save_rtneural, true},
-    {ModelFormat::kNam, "nam", kEndingsOfNam, save_nam, true},
+    {ModelFormat::kRtneural, "rtneural", kEndingsOfRtneural, save_rtneural, true, holds_none},
+    {ModelFormat::kNam, "nam", kEndingsOfNam, save_nam, true, nam_holds},
     {ModelFormat::kNpz, "npz", kEndingsOfNpz, save_npz},
 };
 

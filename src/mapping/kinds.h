@@ -25,6 +25,8 @@ struct WritableFormat {
   void (*save)(const std::string& path, const MappedModel& model);
   /// As holds_layers.
   bool layers = false;
+  /// As holds_value; null: of any name.
+  bool (*holds_value)(std::string_view name) = nullptr;
 };
 std::span<const WritableFormat> writable_formats();
 

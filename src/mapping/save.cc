@@ -93,6 +93,11 @@ class LayerStates {
 
 bool holds_layers(ModelFormat format) { return row_of(format).layers; }
 
+bool holds_value(ModelFormat format, std::string_view name) {
+  const WritableFormat& row = row_of(format);
+  return !row.holds_value || row.holds_value(name);
+}
+
 std::string_view to_string(ModelFormat format) { return row_of(format).name; }
 
 ModelFormat parse_model_format(std::string_view name) {

@@ -31,8 +31,8 @@ constexpr Kind kKinds[] = {
     {ModelFormat::kNpz, "m.npz", true, false},
     {ModelFormat::kOnnx, "m.onnx", true, true},
     {ModelFormat::kTensorflow, "m.index", false, true},
-    {ModelFormat::kKeras, "m.keras", false, true},
-    {ModelFormat::kKerasH5, "m.h5", false, true},
+    {ModelFormat::kKeras, "m.keras", false, true, false},
+    {ModelFormat::kKerasH5, "m.h5", false, true, false},
 };
 
 // One bias a gate is 0, so that no sum of two rounds; but the candidate's two of a GRU, which no
@@ -63,6 +63,7 @@ struct FormatRow {
   const char* name;
   std::vector<const char*> endings;
   bool layers;
+  bool values = true;  // of any name
 };
 
 TEST(Formats, NamesEndingsAndWhichHoldWholeModels) {
@@ -72,17 +73,23 @@ TEST(Formats, NamesEndingsAndWhichHoldWholeModels) {
       {ModelFormat::kTorch, "torch", {".pt", ".pth", ".bin", ".ckpt"}, false},
       {ModelFormat::kOnnx, "onnx", {".onnx"}, false},
       {ModelFormat::kKeras, "keras", {".keras"}, true},
-      {ModelFormat::kKerasWeights, "keras_weights", {".weights.h5"}, false},
+      {ModelFormat::kKerasWeights, "keras_weights", {".weights.h5"}, false, false},
       {ModelFormat::kKerasH5, "keras_h5", {".h5", ".hdf5"}, true},
       {ModelFormat::kTensorflow, "tensorflow", {".index"}, false},
-      {ModelFormat::kRtneural, "rtneural", {".json"}, true},
-      {ModelFormat::kNam, "nam", {".nam"}, true},
+      {ModelFormat::kRtneural, "rtneural", {".json"}, true, false},
+      {ModelFormat::kNam, "nam", {".nam"}, true, false},
       {ModelFormat::kNpz, "npz", {".npz"}, false},
   };
+  for (const char* name :
+       {"version", "sample_rate", "head.weight", "head.bias", "metadata.author"}) {
+    EXPECT_TRUE(holds_value(ModelFormat::kNam, name)) << name;
+    EXPECT_FALSE(holds_value(ModelFormat::kRtneural, name)) << name;
+  }
   for (const FormatRow& row : rows) {
     EXPECT_EQ(to_string(row.format), row.name);
     EXPECT_EQ(parse_model_format(row.name), row.format) << row.name;
     EXPECT_EQ(holds_layers(row.format), row.layers) << row.name;
+    EXPECT_EQ(holds_value(row.format, "rate"), row.values) << row.name;
     for (const char* ending : row.endings) {
       EXPECT_EQ(model_format_of(std::string("a.b/c.") + "d" + ending), row.format) << ending;
       EXPECT_EQ(model_format_of(ending), row.format) << ending;

@@ -259,8 +259,9 @@ def save(
     ending of the path, .openrnn, .safetensors, .pt, .npz, .onnx, .keras, .h5, .weights.h5, .index,
     .json, .nam. A network of load() whose layer was made is written with
     the layer's weights. values: metadata, strings and numbers by name; None:
-    those of a model of load(). Raises UnsupportedError naming what the format cannot hold, before
-    anything is written.
+    those of a model of load(), as far as the format holds them. Raises UnsupportedError naming what
+    the format cannot hold, before anything is written; 'keras', 'keras_h5', 'keras_weights' and
+    'rtneural' hold no values, 'nam' holds version, sample_rate and metadata.* alone.
 
     Examples
     --------
@@ -295,6 +296,8 @@ def save(
         networks = [_network_of(getattr(model, "name", "") if _is_loaded(model) else "", model)]
     if values is None:
         values = model.metadata if isinstance(model, LoadedModel) else {}
+    else:
+        _core.check_values(os.fspath(path), [str(name) for name in values], format)
     file_kind = model._file_kind if isinstance(model, LoadedModel) else 0
     _core.save_networks(
         os.fspath(path), networks, dict(values), format, file_kind, layers, outputs

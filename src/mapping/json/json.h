@@ -17,5 +17,7 @@ MappedModel map_nam(const ModelFile& file);
 /// One LSTM and one dense layer; of a model without layers, the values 'head.weight' and
 /// 'head.bias'. Throws: as save_networks.
 void save_nam(const std::string& path, const MappedModel& model);
+/// Whether such a file holds a value of this name.
+bool nam_holds(std::string_view name);
 
 }  // namespace openrnn::mapping

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kNam = "a file of NeuralAmpModeler";
 constexpr std::string_view kHeadWeight = "head.weight", kHeadBias = "head.bias";
+constexpr std::string_view kVersion = "version", kRate = "sample_rate", kMetadata = "metadata.";
 
 /// Elements of the list in its order.
 class NamWeights {
@@ -159,9 +160,8 @@ nlohmann::ordered_json value_in_json(const PlainValue& value) {
 // Everything but the weights, as an object.
 std::string header_of(const std::vector<NamedValue>& values, const RnnSpec& spec) {
   using nlohmann::ordered_json;
-  const auto* const version = find_value<std::string>(values, "version");
+  const auto* const version = find_value<std::string>(values, kVersion);
   ordered_json header = {{"version", version ? *version : std::string("0.5.0")}};
-  constexpr std::string_view kMetadata = "metadata.";
   for (const NamedValue& value : values) {
     if (!value.name.starts_with(kMetadata)) continue;
     header["metadata"][value.name.substr(kMetadata.size())] = value_in_json(value.value);
@@ -170,12 +170,17 @@ std::string header_of(const std::vector<NamedValue>& values, const RnnSpec& spec
   header["config"] = {{"input_size", spec.input_size},
                       {"hidden_size", spec.num_units},
                       {"num_layers", spec.num_layers}};
-  const auto rate = std::ranges::find(values, "sample_rate", &NamedValue::name);
+  const auto rate = std::ranges::find(values, kRate, &NamedValue::name);
   if (rate != values.end()) header["sample_rate"] = value_in_json(rate->value);
   return header.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 }  // namespace
+
+bool nam_holds(std::string_view name) {
+  return name == kVersion || name == kRate || name == kHeadWeight || name == kHeadBias ||
+         name.starts_with(kMetadata);
+}
 
 MappedModel map_nam(const ModelFile& file) {
   MappedModel model{.kind = file.kind(), .values = file.values()};

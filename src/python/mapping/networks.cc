@@ -1,6 +1,7 @@
 // Networks of model files: the package makes layers of them.
 #include <nanobind/ndarray.h>
 
+#include "base/excerpt.h"
 #include "base/message.h"
 #include "openrnn/formats_model_file.h"
 #include "openrnn/mapping_keras.h"
@@ -165,6 +166,16 @@ void save(const std::string& path, const nb::list& networks, const nb::dict& val
   unlocked([&] { save_networks(path, model, to); });
 }
 
+// Values that the caller gave, not those that came with a file of another kind.
+void check_values(const std::string& path, const std::vector<std::string>& names,
+                  const std::optional<std::string>& format) {
+  const ModelFormat to = format ? parse_model_format(*format) : model_format_of(path);
+  const auto lost = std::ranges::find_if(names, [&](auto& name) { return !holds_value(to, name); });
+  if (lost == names.end()) return;
+  throw UnsupportedError(message("[save] the value '", excerpt(*lost), "' is given, which a '",
+                                 to_string(to), "' file cannot hold, expected another format"));
+}
+
 nb::list arrays_to_list(const std::vector<Array>& arrays) {
   nb::list result;
   for (const Array& array : arrays) result.append(as_numpy(array));
@@ -258,6 +269,8 @@ void bind_networks(nb::module_& m) {
         nb::sig("def save_networks(path: str, networks: list[dict[str, typing.Any]], "
                 "values: dict[str, typing.Any], format: str | None, file_kind: int, "
                 "layers: list[dict[str, typing.Any]], outputs: list[tuple[str, int]]) -> None"));
+  m.def("check_values", &check_values, "path"_a, "names"_a, "format"_a.none(),
+        nb::sig("def check_values(path: str, names: list[str], format: str | None) -> None"));
   m.def(
       "network_of_layer",
       [](const LayerRef& layer) { return all_options(layer.as<layers::CudnnRnn>("save").spec()); },

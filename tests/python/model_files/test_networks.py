@@ -103,6 +103,26 @@ def test_values_of_other_kinds_are_refused(tmp_path, value):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("path, format, name", [
+    ("m.keras", "keras", "rate"), ("m.h5", "keras_h5", "rate"), ("m.weights.h5", "keras_weights", "rate"),
+    ("m.json", "rtneural", "rate"), ("m.nam", "nam", "rate"), ("m.nam", "nam", "metadata"),
+])  # fmt: skip
+@pytest.mark.parametrize("by", ["ending", "format"])
+def test_values_that_a_file_cannot_hold_are_refused(tmp_path, path, format, name, by):
+    given = {"path": tmp_path / (path if by == "ending" else "m"), "format": None if by == "ending" else format}
+    with pytest.raises(openrnn.UnsupportedError) as raised:
+        openrnn.save(model=built("lstm"), values={"version": "1", name: 1} if format == "nam" else {name: 1}, **given)
+    assert str(raised.value) == (
+        f"[save] the value '{name}' is given, which a '{format}' file cannot hold, expected another format")
+    assert not list(tmp_path.iterdir())
+    # Those that came with a file of another kind are left out.
+    if not format.startswith("keras"):
+        return
+    openrnn.save(tmp_path / "m.openrnn", built("lstm"), values={"rate": 1})
+    openrnn.save(model=openrnn.load(tmp_path / "m.openrnn"), **given)
+    openrnn.save(model=built("lstm"), values={}, **given)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_slots_keep_a_dtype_that_is_wider_than_the_weights(tmp_path, dtype):
     openrnn.save(tmp_path / "m.openrnn", built("gru", dtype=dtype))
