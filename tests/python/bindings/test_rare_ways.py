@@ -138,6 +138,12 @@ import ctypes, sys
 import numpy as np
 from openrnn import _core
 
+def is_loaded():
+    with open("/proc/self/maps") as maps:
+        return "libgomp" in maps.read()
+
+before = is_loaded()
+assert _core.find_torch_threads("libgomp.so.1") == before == is_loaded(), "it loads nothing"
 library = ctypes.CDLL("libgomp.so.1")
 options = {"rnn_mode": "lstm", "num_units": 64, "input_size": 48, "single_bias": True}
 cell = _core.KerasCell({**options, "dtype": "float64"})

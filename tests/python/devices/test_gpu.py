@@ -281,20 +281,21 @@ def test_dlpack_checks_what_it_is_asked():
     np.testing.assert_array_equal(np.asarray(host), varied(2, 3))
 
 
+class Array:
+    """As arrays of other libraries: DLPack and nothing else."""
+
+    def __init__(self, tensor):
+        self.tensor, self.streams = tensor, []
+
+    def __dlpack__(self, *, stream=None, **options):
+        self.streams.append(stream)
+        return self.tensor.__dlpack__(stream=stream, **options)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
 def test_an_array_of_a_gpu_is_an_argument():
-    class Array:
-        """As arrays of other libraries: DLPack and nothing else."""
-
-        def __init__(self, tensor):
-            self.tensor, self.streams = tensor, []
-
-        def __dlpack__(self, *, stream=None, **options):
-            self.streams.append(stream)
-            return self.tensor.__dlpack__(stream=stream, **options)
-
-        def __dlpack_device__(self):
-            return self.tensor.__dlpack_device__()
-
     x = Array(openrnn.constant(varied(T, B, I), device=GPU))
     layer = CudnnGRU(1, U, device=GPU)
     expected = layer(varied(T, B, I), training=False)[0].numpy()
@@ -307,6 +308,32 @@ def test_an_array_of_a_gpu_is_an_argument():
     assert openrnn.layers.Embedding(3, 2, device=GPU)(indices).shape == (2, 2)
     with pytest.raises(ValueError, match="one device"):
         CudnnGRU(1, U, device="cpu", name="other")(x)
+
+
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int32", "int64", "uint8", "bool"])
+def test_a_tensor_of_an_array_of_a_gpu_has_memory_of_its_own(dtype):
+    values = np.array([[1.5, 0.0, 3.0], [7.0, 2.0, 1.0]]).astype(dtype)
+    given = openrnn.constant(values, dtype, device=GPU)
+    for made in (openrnn.constant(Array(given)), openrnn.constant(Array(given), dtype)):
+        assert made.device == GPU and made.dtype == dtype and made.shape == (2, 3)
+        assert address(made) != address(given)
+        np.testing.assert_array_equal(made.numpy(), values)
+    v = openrnn.Variable(Array(given), device=GPU) if dtype in FLOATS else None
+    if v is not None:
+        v.assign(given.numpy() * 0)
+        np.testing.assert_array_equal(given.numpy(), values)
+    wide_floats = ["float16", "float32", "float64"]  # a GPU converts no bfloat16
+    for other in [one for one in wide_floats if dtype in wide_floats and one != dtype]:
+        wide = openrnn.constant(Array(given), other)
+        assert wide.dtype == other and wide.device == GPU
+        np.testing.assert_array_equal(wide.numpy(), values.astype(other))
+    if dtype in ("int32", "int64"):
+        changed = openrnn.constant(Array(given), "int64" if dtype == "int32" else "int32")
+        np.testing.assert_array_equal(changed.numpy(), values)
+        assert changed.dtype == ("int64" if dtype == "int32" else "int32")
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch", "jax"])

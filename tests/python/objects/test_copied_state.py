@@ -201,3 +201,47 @@ def test_the_latest_need_not_be_the_last(tmp_path):
         'model_checkpoint_path: "a"\nall_model_checkpoint_paths: "a"\nall_model_checkpoint_paths: "b"\n'
     )
     assert train.latest_checkpoint(tmp_path) == str(tmp_path / "a")
+
+
+def made_in_scopes():
+    """One that build() made inside a scope, whose saveable is named by that scope alone."""
+    with openrnn.variable_scope("outer"):
+        built, called, named = (
+            openrnn.cudnn_rnn.CudnnGRU(1, 3),
+            openrnn.cudnn_rnn.CudnnGRU(1, 3),
+            openrnn.cudnn_rnn.CudnnLSTM(1, 3, name="mine"),
+        )
+        built.build((None, None, 8))
+        called(X[None])
+        named.build((None, None, 8))
+    frozen = layers.Dense(2, trainable=False)
+    frozen.activity_regularizer = halved
+    frozen(X)
+    frozen.stateful = True
+    return {"built": built, "called": called, "named": named, "frozen": frozen,
+            "new": layers.Dense(3, name="new"), "both": Both()}  # fmt: skip
+
+
+def whole_state(layer):
+    """What the extension tells of a layer, values in place of variables."""
+    state = {**openrnn._core.layer_state(layer)}
+    state["weights"] = [(v.name, v.trainable, v.numpy().tolist()) for v in state["weights"]]
+    return state
+
+
+@pytest.mark.parametrize("name", ["built", "called", "named", "frozen", "new", "both"])
+def test_in_a_graph_of_its_own_a_copy_has_the_whole_state(name):
+    layer = made_in_scopes()[name]
+    wanted, content = whole_state(layer), pickle.dumps(layer)
+    assert wanted["saveable_scope"] != wanted["scope"] or name not in ("built", "named")
+    with openrnn.Graph().as_default():
+        again = pickle.loads(content)
+        assert whole_state(again) == wanted
+        twice = pickle.loads(pickle.dumps(again))
+        for key in ("trainable", "stateful", "built", "input_shape", "weight_names", "named"):
+            assert whole_state(twice)[key] == wanted[key]
+        if hasattr(layer, "saveable") and layer.saveable is not None:
+            names = [spec.name for spec in again.saveable.specs]
+    if hasattr(layer, "saveable") and layer.saveable is not None:
+        assert names == [spec.name for spec in layer.saveable.specs]
+        assert names[0].startswith("outer/")

@@ -1,5 +1,7 @@
 """Inbound and outbound nodes: what they hold after symbolic calls, and nothing after eager ones."""
 
+from operator import is_
+
 import numpy as np
 import openrnn
 import pytest
@@ -287,3 +289,71 @@ def test_nodes_are_equal_where_they_are_of_one_call():
     assert first == layer.outbound_nodes[0].inbound_layers[0].inbound_nodes[0]
     assert first != second and first != 3 and first != None  # noqa: E711
     assert {first, second, *layer.inbound_nodes} == {first, second}
+
+
+@pytest.mark.parametrize("member", AT)
+def test_each_member_names_itself_where_there_is_no_node(member):
+    layer = openrnn.layers.Dense(2, name="alone")
+    layer.build((None, 3))
+    assert error_text(AttributeError, getattr, layer, member) == (
+        f"[{member}] the layer 'alone' is not connected: it has no inbound nodes as it has never "
+        "been called on a symbolic tensor, expected a call on an Input"
+    )
+    at = getattr(layer, f"get_{member}_at")
+    assert error_text(RuntimeError, at, 0) == (
+        f"[get_{member}_at] the layer 'alone' has never been called on a symbolic tensor and has "
+        "no node, expected a call on an Input before"
+    )
+    layer(symbolic(None, 3))
+    layer(symbolic(4, 3))
+    for wrong in (2, -1):
+        assert error_text(ValueError, at, wrong) == (
+            f"[get_{member}_at] node_index is {wrong}, expected 0 to 1 as the layer 'alone' has 2 "
+            "inbound nodes"
+        )
+    text = (
+        f"[{member}] the layer 'alone' has 2 inbound nodes of different "
+        f"{member.replace('_', ' ')}s, expected one; ask get_{member}_at(node_index)"
+    )
+    if member.endswith("shape"):
+        assert error_text(AttributeError, getattr, layer, member) == text
+
+
+class TwoOfTwo(openrnn.layers.Layer):
+    """Two inputs, two outputs of other shapes."""
+
+    def call(self, inputs):
+        a, b = inputs
+        return [openrnn.concat([a, b], 1), a * 2.0]
+
+
+def test_every_member_of_several_inputs_and_outputs():
+    a, b, c, d = symbolic(None, 3), symbolic(None, 5), symbolic(4, 3), symbolic(4, 5)
+    layer = TwoOfTwo(name="two")
+    first, second = layer([a, b]), layer([c, d])
+    last = openrnn.layers.Dense(2, name="last")
+    last(first[1])
+    last(second[1])
+    for n, (inputs, outputs) in enumerate((([a, b], first), ([c, d], second))):
+        assert same_tensors(layer.get_input_at(n), inputs)
+        assert same_tensors(layer.get_output_at(n), outputs)
+        assert layer.get_input_shape_at(n) == shapes(inputs)
+        assert layer.get_output_shape_at(n) == shapes(outputs)
+        assert layer.get_input_mask_at(n) is None and layer.get_output_mask_at(n) is None
+        node = layer.inbound_nodes[n]
+        assert same_tensors(node.input_tensors, inputs)
+        assert same_tensors(node.output_tensors, outputs)
+        assert node.input_shapes == shapes(inputs) and node.output_shapes == shapes(outputs)
+        assert node.outbound_layer is layer and node.inbound_layers == []
+        behind = layer.outbound_nodes[n]
+        assert behind.outbound_layer is last and behind.inbound_layers == [layer]
+        assert behind == last.inbound_nodes[n] and last.get_input_at(n) is outputs[1]
+        assert last.get_input_shape_at(n) == outputs[1].shape
+        assert last.get_output_shape_at(n) == (outputs[1].shape[0], 2)
+    assert same_tensors(layer.input, [a, b]) and same_tensors(layer.output, first)
+    assert first[0].shape == (None, 8) and second[1].shape == (4, 3)
+    assert last.input is first[1] and last.output is last.get_output_at(0)
+
+
+def same_tensors(found, wanted):
+    return type(found) is list and len(found) == len(wanted) and all(map(is_, found, wanted))

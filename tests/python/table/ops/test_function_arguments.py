@@ -67,3 +67,44 @@ def test_dtype_of_the_converters(kind):
     )
     assert again.dtype == "float64"
     np.testing.assert_array_equal(array(again), params)
+
+
+NAMES = {
+    "lstm": "CudnnLSTM", "gru": "CudnnGRU", "rnn_tanh": "CudnnRNNTanh", "rnn_relu": "CudnnRNNRelu",
+}  # fmt: skip
+OTHERS = (lambda a: a.astype("float64"), lambda a: a.astype("float16"), np.ndarray.tolist)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("mode", NAMES)
+def test_every_operand_takes_the_dtype_of_the_inputs(mode, recorded):
+    """One array at a time is wider, narrower or a list; the model's own dtype rules its calls."""
+    ops = openrnn.cudnn_rnn.ops
+    model, random = getattr(ops, NAMES[mode])(1, 3, 2), np.random.default_rng(2)
+    function = getattr(ops, f"cudnn_{mode}")
+    shapes = [(4, 2, 2), (1, 2, 3), *[(1, 2, 3)] * (mode == "lstm"), (model.params_size(),)]
+    arrays = [(np.round(random.normal(size=shape) * 64) / 64).astype("float32") for shape in shapes]
+    calls = {
+        function: lambda given: function(*given, is_training=False),
+        model: lambda given: model(*given, is_training=False),
+    }
+    for call, run in calls.items():
+        wanted = run(arrays)
+        for place in range(call is function, len(arrays)):
+            for kind in OTHERS:
+                given = list(arrays)
+                given[place] = kind(arrays[place])
+                if recorded:
+                    other = 0 if place else 1
+                    symbol = openrnn.Input(batch_shape=arrays[other].shape)
+                    values = given[other]
+                    given[other] = symbol
+                    found = openrnn.Model(symbol, list(run(given)))(values)
+                else:
+                    found = run(given)
+                for one, right in zip(found, wanted, strict=True):
+                    assert one.dtype == "float32"
+                    np.testing.assert_array_equal(one.numpy(), right.numpy())
+    wide = [arrays[0].astype("float64"), *arrays[1:]]
+    assert all(one.dtype == "float64" for one in calls[function](wide))
+    assert all(one.dtype == "float32" for one in calls[model](wide))
