@@ -104,9 +104,16 @@ Tensor slice_axis(const Tensor& x, std::int64_t axis, nb::handle key) {
   return count == size ? x : ops::slice(x, {.axis = axis, .begin = begin, .size = count});
 }
 
+// Of an integer of Python or NumPy, or a tensor of one; as_array has refused all others.
+std::int64_t index_of(nb::handle key) {
+  const Tensor* tensor = nullptr;
+  const bool given = nb::try_cast<const Tensor*>(key, tensor) && tensor;
+  return given ? static_cast<std::int64_t>(tensor->item()) : as_int("Tensor", key);
+}
+
 Tensor take_one(const Tensor& x, std::int64_t axis, nb::handle key) {
   const std::int64_t size = x.shape()[static_cast<std::size_t>(axis)];
-  const std::int64_t index = as_int("Tensor", key);
+  const std::int64_t index = index_of(key);
   if (size >= 0 && (index < -size || index >= size)) {
     index_error(message("[Tensor] the index is ", index, ", expected ", -size, " to ", size - 1));
   }

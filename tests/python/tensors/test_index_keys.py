@@ -184,6 +184,18 @@ def test_one_integer_of_any_kind_is_an_index():
             np.testing.assert_array_equal(x[key:, :, key:].numpy(), values[1:, :, 1:])
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+def test_a_tensor_of_one_integer_is_an_index(dtype):
+    for index in (0, 1) if dtype == "uint8" else (1, -1):
+        key = openrnn.constant(np.array(index, dtype))
+        for x, values in (openrnn.constant(X), X), (openrnn.constant(INTEGERS), INTEGERS):
+            np.testing.assert_array_equal(x[key].numpy(), values[index])
+            np.testing.assert_array_equal(x[:, key, 1:].numpy(), values[:, index, 1:])
+    with pytest.raises(IndexError) as raised:
+        openrnn.constant(X)[openrnn.constant(np.array(7, dtype))]
+    assert str(raised.value) == "[Tensor] the index is 7, expected -2 to 1"
+
+
 def test_sizes_that_one_key_joins_are_counted_once():
     """Places of three arrays: each has its own size and its own sign."""
     tensor = openrnn.constant(X)
