@@ -191,7 +191,10 @@ TEST(GpuFork, TheChildIsToldAndMayEnd) {
   const pid_t child = fork();
   if (child == 0) {
     const std::string error = error_of<EngineError>([] { tested().allocate(16); });
-    const bool told = error.find("forked") != std::string::npos;
+    const bool told =
+        error ==
+        "[gpu:0] cannot be used: the process was forked from one that had used a GPU, which CUDA "
+        "does not allow; start it by spawn, or fork before the first use";
     array = DeviceArray();  // gives back, as the objects of the parent do
     _exit(told ? 0 : 1);
   }
