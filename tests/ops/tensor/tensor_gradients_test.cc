@@ -229,6 +229,25 @@ TEST(TensorGradients, OfProducts) {
   }
 }
 
+// Only differences of logits count, however large they are.
+TEST(TensorGradients, OfCtcOfVeryDifferentLogits) {
+  const auto run = [](const std::vector<double>& values) {
+    GradientTape tape;
+    const Tensor x = tape.watch(Tensor(Array::of<double>({2, 1, 3}, values).view()));
+    const Tensor loss = ops::ctc_loss(x, int_tensor({1, 1}, {1}));
+    return std::pair(loss.item(), values_of(tape.gradient(loss, std::vector{x})[0]));
+  };
+  const auto [small, slopes] = run({1, 3, -2, 0, 2, 1});
+  for (const double shift : {2000.0, -2000.0}) {
+    const auto [moved, there] = run({1 + shift, 3 + shift, -2 + shift, 0, 2, 1});
+    EXPECT_NEAR(moved, small, 1e-9);
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(there[i], slopes[i], 1e-9) << shift << " " << i;
+  }
+  const auto [far, steep] = run({-2000, -2000, 3000, 0, 1500, -1500});
+  EXPECT_NEAR(far, 5000.0, 1.0);
+  for (const double slope : steep) EXPECT_TRUE(std::isfinite(slope));
+}
+
 TEST(TensorGradients, OfCtc) {
   const Tensor labels = int_tensor({3, 3}, {1, 1, 2, 3, -1, -1, -1, -1, -1});
   for (const bool time_major : {true, false}) {
