@@ -237,6 +237,25 @@ TEST(LayerGraphParts, WeightsHaveTheirNamesInAnyScope) {
   }
 }
 
+TEST(LayerGraphParts, AnEmbeddingHasTheDtypeOfItsModel) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
+    MappedModel model;
+    Array table(dtype, {4, kWidth});
+    model.layers = {ids_layer(),
+                    {.name = "words",
+                     .kind = "embedding",
+                     .inputs = {{"ids", 0}},
+                     .options = {{"vocabulary", std::int64_t{4}},
+                                 {"dim", kWidth},
+                                 {"dtype", std::string(dtype_name(dtype))}},
+                     .weights = {{"embeddings", table}}}};
+    model.outputs = {{"words", 0}};
+    const auto graph = LayerGraph::of(model);
+    EXPECT_EQ(graph->weights().at(0).dtype(), dtype);
+    EXPECT_EQ(graph->layer("words")->dtype(), dtype);
+  }
+}
+
 TEST(LayerGraphParts, ADropoutLayerHasTheRateOfItsModel) {
   for (const double rate : {0.0, 0.125, 0.25, 0.75, 1.0}) {
     MappedModel model = model_of_each_kind();
