@@ -136,6 +136,42 @@ TEST(CpuChunks, ChangeNothing) {
   }
 }
 
+// A state is carried as it is stored, whichever option the cell computes it with.
+TEST(CpuCutsOfOptions, ChangeNothingInSixteenBits) {
+  const std::vector<std::string> of_all = {
+      "gate_clip",      "act=softsign",       "no_bias", "zone=0.25",
+      "drop_state=0.5", "drop_candidate=0.5", "P7",      "P7 proj_clip gate_clip"};
+  const std::vector<std::string> of_lstm = {"clip",
+                                            "forget",
+                                            "peepholes",
+                                            "coupled",
+                                            "gates=hard_sigmoid",
+                                            "out=elu(0.7)",
+                                            "zone_cell=0.5",
+                                            "clip peepholes P5",
+                                            "norm=products cell_norm=carried",
+                                            "norm=gates cell_norm=output"};
+  const std::vector<std::string> of_gru = {
+      "reset_before",  "reset_before gate_clip", "reset_before zone=0.25", "gates=hard_sigmoid",
+      "norm=products", "norm=split_products",    "zone_cell=0.25 P5"};
+  for (const std::string mode : {"lstm", "gru", "rnn_tanh", "rnn_relu"}) {
+    std::vector<std::string> options = of_all;
+    if (mode == "lstm") options.insert(options.end(), of_lstm.begin(), of_lstm.end());
+    if (mode == "gru") options.insert(options.end(), of_gru.begin(), of_gru.end());
+    for (const std::string& option : options) {
+      for (const char* dtype : {" f16", " b16"}) {
+        const Case c = parse_case(mode + " L1 U17 I5 B3 T5 " + option + dtype, "sixteen bits");
+        SCOPED_TRACE(c.text);
+        const Data d = make_data(c);
+        for (const std::int64_t length : {1, 2}) {
+          expect_same_in_pieces(c, d, length, false);
+          if (!c.spec.draws_masks()) expect_same_in_pieces(c, d, length, true);
+        }
+      }
+    }
+  }
+}
+
 std::string name_of(const testing::TestParamInfo<Case>& at) {
   return "n" + std::to_string(at.index) + "_" + test_name(at.param);
 }

@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <map>
 #include <thread>
 
 #include "conformance/support/machine.h"
+#include "cudnn/calls/instead.h"
 #include "cudnn/device/timer.h"
 #include "cudnn/gpu/busy_clock.h"
 #include "cudnn/gpu/staging.h"
+#include "cudnn/gpu/uploads.h"
 #include "device/support.h"
 #include "support/expect_error.h"
 #include "support/setting.h"
@@ -106,6 +109,53 @@ TEST(GpuPool, IdleBlocksMakeRoom) {
       << "more than all of it";
 }
 
+// Whole, of a size that no block has: what was asked for, not what the pool would have taken.
+TEST(GpuPool, AFullGpuSaysWhatWasAskedForAndWhatThereIs) {
+  if (!conformance::pretends()) GTEST_SKIP() << "for the stand-in, whose memory is small";
+  const auto kept = tested().allocate(300000);
+  context().uploads().release_idle();
+  pool().release_idle();
+  const std::size_t used = pool().used_bytes();
+  ASSERT_EQ(pool().held_bytes(), used);
+  const Setting small("STAND_IN_MEMORY", std::to_string(used + 1000000));
+  std::size_t free = 0, total = 0;
+  {
+    const cudnn::Context::Current current(context());
+    cudnn::libraries().driver.memory_info(&free, &total);
+  }
+  ASSERT_NE(free, total);
+  for (const std::size_t bytes : {std::size_t{1234567}, std::size_t{123456789}, SIZE_MAX}) {
+    expect_error<EngineError>(
+        [&] { tested().allocate(bytes); },
+        "[allocate] gpu:0 has no room for " + std::to_string(bytes) +
+            " bytes: " + std::to_string(used) + " bytes are in use here, and the driver shows " +
+            std::to_string(free) + " of " + std::to_string(total) +
+            " as free; use a smaller batch or time, or free other memory of the GPU");
+  }
+}
+
+TEST(GpuPool, SizesOfBlocksAreEightAnOctave) {
+  using cudnn::Pool;
+  for (const auto& [bytes, size] :
+       std::vector<std::pair<std::size_t, std::size_t>>{{0, 256},
+                                                        {1, 256},
+                                                        {256, 256},
+                                                        {257, 512},
+                                                        {2048, 2048},
+                                                        {2049, 2304},
+                                                        {4096, 4096},
+                                                        {4097, 4608},
+                                                        {4608, 4608},
+                                                        {4609, 5120},
+                                                        {8191, 8192},
+                                                        {10000, 10240},
+                                                        {1 << 20, 1 << 20},
+                                                        {(1 << 20) + 1, 9 << 17},
+                                                        {(1 << 21) - 1, 1 << 21}}) {
+    EXPECT_EQ(Pool::size_class(bytes), size) << bytes;
+  }
+}
+
 // More than the slots hold at once; the source is gone before the copy may have been made.
 TEST(Staging, CopiesOfEverySize) {
   for (const std::int64_t size : {1, 1000, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, 2800003}) {
@@ -141,7 +191,10 @@ TEST(GpuFork, TheChildIsToldAndMayEnd) {
   const pid_t child = fork();
   if (child == 0) {
     const std::string error = error_of<EngineError>([] { tested().allocate(16); });
-    const bool told = error.find("forked") != std::string::npos;
+    const bool told =
+        error ==
+        "[gpu:0] cannot be used: the process was forked from one that had used a GPU, which CUDA "
+        "does not allow; start it by spawn, or fork before the first use";
     array = DeviceArray();  // gives back, as the objects of the parent do
     _exit(told ? 0 : 1);
   }
@@ -179,6 +232,61 @@ TEST(BusyClock, ASpanEndsWhereTheGpuHasNothingToDo) {
     EXPECT_GE(clock.milliseconds(), 0.0);
   }
   tested().zero(array.mutable_data(), 12);
+}
+
+/// Events that pass at a time of the test's own, which measures them too.
+struct OwnTime {
+  float now = 0.0F;
+  int records = 0;
+  std::map<CUevent, float> times = {};
+  Instead<&cudnn::DriverApi::event_record> recorded{
+      [this](auto own, CUevent event, CUstream stream) {
+        ++records;
+        times[event] = now;
+        return own(event, stream);
+      }};
+  Instead<&cudnn::DriverApi::event_elapsed> elapsed{
+      [this](auto, float* milliseconds, CUevent from, CUevent to) {
+        *milliseconds = times.at(to) - times.at(from);
+        return CUDA_SUCCESS;
+      }};
+};
+
+// Calls of two threads: the span lasts from the first begin to the last end.
+TEST(BusyClock, OverlappingCallsAreOneSpan) {
+  const cudnn::Context::Current current(context());
+  context().wait();
+  OwnTime time;
+  cudnn::BusyClock clock(context());
+  const auto call = [&](void (cudnn::BusyClock::*what)() noexcept, float at) {
+    time.now = at;
+    (clock.*what)();
+  };
+  const auto begin = [&](float at) { call(&cudnn::BusyClock::begin_call, at); };
+  const auto end = [&](float at) { call(&cudnn::BusyClock::end_call, at); };
+  begin(1.0F);
+  EXPECT_EQ(time.records, 2);
+  begin(3.0F);
+  end(4.0F);
+  begin(6.0F);
+  begin(7.0F);
+  end(8.0F);
+  end(9.0F);
+  EXPECT_EQ(time.records, 2) << "only the first begins, only the last ends";
+  EXPECT_EQ(clock.spans(), 1);
+  end(11.0F);
+  EXPECT_EQ(time.records, 3);
+  context().wait();
+  begin(20.0F);
+  end(20.5F);
+  EXPECT_EQ(clock.spans(), 2);
+  context().wait();
+  begin(30.0F);
+  begin(31.0F);
+  end(32.0F);
+  end(34.0F);
+  EXPECT_EQ(clock.spans(), 3);
+  EXPECT_EQ(clock.milliseconds(), 10.0 + 0.5 + 4.0);
 }
 
 }  // namespace

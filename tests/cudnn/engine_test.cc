@@ -203,6 +203,27 @@ TEST(CudnnArithmetics, SayWhatTheVariableOfNvidiaMakesOfThem) {
       << "doctor prints this line";
 }
 
+// One line with all that the environment has changed.
+TEST(CudnnEngine, DescribesWhatWasChosen) {
+  const std::string gpu = std::string(gpu_description(0));
+  const auto said = [&] {
+    const std::string text = gpu_device(0).engine()->description();
+    EXPECT_TRUE(text.starts_with(gpu + ", ")) << text;
+    return text.substr(gpu.size());
+  };
+  EXPECT_EQ(said(), ", dropout exact, algorithm auto");
+  const Setting fast("OPENRNN_CUDNN_DROPOUT", "fast");
+  EXPECT_EQ(said(), ", dropout fast, algorithm auto");
+  const Setting named("OPENRNN_CUDNN_ALGORITHM", "standard");
+  EXPECT_EQ(said(), ", dropout fast, algorithm standard");
+  const Setting off("NVIDIA_TF32_OVERRIDE", "0");
+  EXPECT_EQ(said(), ", dropout fast, algorithm standard, NVIDIA_TF32_OVERRIDE forbids math 'tf32'");
+  const Setting graphs("OPENRNN_CUDA_GRAPHS", "1"), on("NVIDIA_TF32_OVERRIDE", "1");
+  EXPECT_EQ(said(),
+            ", dropout fast, algorithm standard, graphs, NVIDIA_TF32_OVERRIDE makes math 'float32' "
+            "to 'tf32'");
+}
+
 TEST(CudnnModesOfDropout, FastIsAnother) {
   const Case c = parse_case("lstm L3 U17 I3 B5 T4 f32 D0.5", "fast");
   const Data d = make_data(c);

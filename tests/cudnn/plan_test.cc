@@ -208,7 +208,9 @@ TEST(Unsupported, NamesTheRemedy) {
             "their gradients are others; device='cpu' clamps what a step leaves");
   spec.cell_clip.reset();
   spec.forget_bias = 1.0;
-  EXPECT_NE(unsupported_by_cudnn(spec, 90).find("without a forget_bias"), std::string::npos);
+  EXPECT_EQ(unsupported_by_cudnn(spec, 90),
+            "cuDNN reads biases from the parameters alone, without a forget_bias; device='cpu' has "
+            "it");
   spec.forget_bias = 0.0;
   spec.compute.weights_dtype = WeightsDType::kInt8;
   EXPECT_EQ(unsupported_by_cudnn(spec, 90),
@@ -276,6 +278,21 @@ TEST(Limits, NameTheSizeAndTheRemedy) {
   EXPECT_EQ(refusal_of(spec, {1}),
             "[forward] input_size is 2147483648, expected at most 2147483647 on 'cudnn', which "
             "counts in 32 bits; use device='cpu'");
+}
+
+TEST(Limits, SayHowManyRowsOfThatManyStepsFit) {
+  RnnSpec spec = lstm(4);
+  spec.input_size = 1000;
+  const auto of = [&](std::int64_t batch, std::int64_t time, const std::string& remedy) {
+    EXPECT_EQ(refusal_of(spec, {batch, time, batch * time}),
+              "[forward] time * batch * width of the widest layer is " +
+                  std::to_string(batch * time * 1000) +
+                  ", expected at most 2147483647 on 'cudnn', which counts in 32 bits; " + remedy);
+  };
+  of(300, 10000, "split the batch: 214 rows of 10000 steps fit");
+  of(3, 1000000, "split the batch: 2 rows of 1000000 steps fit");
+  of(2, 2147483, "split the batch: 1 rows of 2147483 steps fit");
+  of(2, 2147484, "not even one row of these steps fits: use device='cpu'");
 }
 
 TEST(Limits, AreOfEverySize) {

@@ -245,8 +245,10 @@ TEST_F(Held, ATensorOfOneElementIsANumber) {
     using T = decltype(value);
     return Tensor(Array::of<T>({1, 1}, std::vector<T>{value}).view()).item();
   };
-  EXPECT_EQ(item(std::int32_t{-7}), -7.0);
-  EXPECT_EQ(item(std::int64_t{1} << 40U), 1099511627776.0);
+  // More bits than a float32 has.
+  EXPECT_EQ(item(std::int32_t{-16777217}), -16777217.0);
+  EXPECT_EQ(item((std::int64_t{1} << 40U) + 1), 1099511627777.0);
+  EXPECT_EQ(item(-(std::int64_t{1} << 52U) - 1), -4503599627370497.0);
   EXPECT_EQ(item(std::uint8_t{200}), 200.0);
   EXPECT_EQ(item(2.5F), 2.5);
   EXPECT_EQ(item(-0.1), -0.1);

@@ -229,6 +229,8 @@ TEST(CudnnLayerError, InputsAndStates) {
             "[cudnn_lstm] sequence_lengths[1] is 4, expected 0 to 3");
   const Tensor in = Input({-1, -1, 4});
   const std::string symbolic = " of a symbolic call, expected values";
+  EXPECT_EQ(thrown<UnsupportedError>([&] { layer(in, {}, {.flags = {.mask = {true}}}); }),
+            "[cudnn_lstm] mask and reset" + symbolic + ", or sequence_lengths");
   EXPECT_EQ(thrown<UnsupportedError>([&] { layer(in, {}, {.flags = {.reset = {true}}}); }),
             "[cudnn_lstm] mask and reset" + symbolic + ", or sequence_lengths");
   EXPECT_EQ(thrown<UnsupportedError>([&] { layer(in, {}, {.every = true}); }),

@@ -141,6 +141,25 @@ TEST(CudnnOps, AnotherInputDepthIfTheBufferIsLongEnough) {
             "input size 10, unidirectional, float32");
 }
 
+// The recorded call is of that depth as well, also before it is known whether the buffer is.
+TEST(CudnnOps, AnotherInputDepthOfARecordedCall) {
+  ops::CudnnGRU gru(options(1, 5, 9));
+  const Tensor params = uniform({gru.params_size()}, 1), h = uniform({1, 2, 5}, 2);
+  for (const std::int64_t depth : {4, 9}) {
+    const Tensor x = uniform({3, 2, depth}, 3), in = Input({3, -1, depth});
+    const ops::RnnOutputs made = gru(in, h, params), wanted = gru(x, h, params);
+    EXPECT_EQ(made.output.shape(), (Shape{3, -1, 5}));
+    const Tensors found = Model({in}, {made.output, made.h})({x});
+    EXPECT_EQ(values_of(found[0]), values_of(wanted.output)) << depth;
+    EXPECT_EQ(values_of(found[1]), values_of(wanted.h)) << depth;
+  }
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              gru(Input({3, 2, 10}), h, params);
+            }),
+            "[CudnnGRU] params is float32 of shape [240], expected float32 of 1 dimension and at "
+            "least 255 elements for gru, 1 layer, 5 units, input size 10, unidirectional, float32");
+}
+
 RnnSpec masks(std::int64_t seed) { return {.training = {.dropout = 0.5, .seed = seed}}; }
 
 // Lengths, layout, training and the key of dropout reach a call that was recorded.

@@ -1,6 +1,7 @@
 // Operations whose inputs lie on different devices.
 #include "ops/check_gradient.h"
 #include "ops/small_spec.h"
+#include "ops/support/support.h"
 #include "support/tagged_device.h"
 
 namespace openrnn::testing {
@@ -19,6 +20,7 @@ std::vector<std::pair<const char*, std::function<Tensor(const Tensor&, const Ten
           {"multiply", ops::multiply},
           {"divide", ops::divide},
           {"mean_squared_error", ops::mean_squared_error},
+          {"maximum", ops::maximum},
           {"concat",
            [](const Tensor& a, const Tensor& b) {
              return ops::concat({a, b}, 1);
@@ -67,6 +69,28 @@ TEST(Devices, WhatWasPlacedStaysApart) {
               }).find("cpu"),
               std::string::npos);
   }
+}
+
+// What every operation asks of its operands once they are together.
+TEST(Devices, TheCheckOfOperandsNamesBothDevices) {
+  const Tensor a = on(test_device(0), {3, 5}, 1), b = on(test_device(1), {3, 5}, 2);
+  EXPECT_EQ(message_of<ArgumentError>([&] { ops::require_same_kind("dense", "bias", a, b); }),
+            "[dense] bias lies on test:1, expected test:0");
+  EXPECT_EQ(message_of<ArgumentError>([&] { ops::require_same("add", b, a); }),
+            "[add] b lies on test:0, expected test:1");
+  EXPECT_EQ(message_of<ArgumentError>(
+                [&] { ops::require_same_kind("add", "b", a, ops::cast(b, DType::kFloat32)); }),
+            "[add] b is float32, expected float64");
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              ops::require_same("add", a, on(test_device(0), {5, 3}, 1));
+            }),
+            "[add] b has shape [5, 3], expected [3, 5] as a");
+  EXPECT_EQ(message_of<ArgumentError>([&] { ops::require_same("add", Tensor(), a); }),
+            "[add] a is empty, expected a floating tensor");
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              ops::require_same("add", a, int_tensor({2}, {1, 2}));
+            }),
+            "[add] b is int32 of shape [2], expected a floating tensor");
 }
 
 TEST(Devices, WhatComesOfHostDataAloneIsHostData) {

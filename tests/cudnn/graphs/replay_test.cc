@@ -1,6 +1,7 @@
 // What graphs compute is what is computed without them, bit by bit; and when they run.
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <thread>
 
 #include "cudnn/graphs/device_calls.h"
@@ -208,6 +209,89 @@ TEST_F(CudnnGraphs, WhatNoneCanRunIsSaid) {
     }
     launches.expect(0);
   }
+}
+
+/// The lines about graphs alone, each without its beginning.
+std::vector<std::string> lines_about_graphs(const std::function<void()>& call) {
+  std::istringstream text(said(call));
+  std::vector<std::string> lines;
+  const std::string begin = "[openrnn] ";
+  for (std::string line; std::getline(text, line);) {
+    if (line.find("graph") == std::string::npos && line.find("recorded") == std::string::npos) {
+      continue;
+    }
+    EXPECT_TRUE(line.starts_with(begin)) << line;
+    lines.push_back(line.substr(begin.size()));
+  }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST_F(CudnnGraphs, WhatIsRecordedAndWhatIsNotIsSaidWithItsReason) {
+  const Case c = case_of("lstm L2 U18 I5 B3 T4 f32");
+  const Data d = make_data(c);
+  const auto params = packed_of(c, d);
+  const std::string text = describe(c.spec) + ", batch 3, 4 steps, ";
+  const Graphs graphs;
+  const std::string first = " without a graph: it is the first of its kind";
+  EXPECT_EQ(lines_about_graphs([&] { trained(c, d, params); }),
+            (Lines{"runs a call of " + text + "training" + first}));
+  EXPECT_EQ(lines_about_graphs([&] { trained(c, d, params); }),
+            (Lines{"recorded a call of " + text + "training",
+                   "recorded the gradient of " + text + "training"}));
+  EXPECT_EQ(lines_about_graphs([&] { trained(c, d, params); }), Lines{});
+  EXPECT_EQ(lines_about_graphs([&] { inferred(c, d, params); }),
+            (Lines{"runs a call of " + text + "inference" + first}));
+  EXPECT_EQ(lines_about_graphs([&] { inferred(c, d, params); }),
+            (Lines{"recorded a call of " + text + "inference"}));
+  DeviceCall call(c, d);
+  EXPECT_EQ(lines_about_graphs([&] { call.backward(*call.save(params), false); }),
+            (Lines{"runs the gradient of " + text + "training" + first}));
+  EXPECT_EQ(lines_about_graphs([&] { call.backward(*call.save(params), false); }),
+            (Lines{"runs the gradient of " + text +
+                   "training without a graph: its graph is of other arrays"}));
+  std::vector<std::unique_ptr<SavedForward>> saved;
+  const auto save = [&] { saved.push_back(call.save(params)); };
+  EXPECT_EQ(lines_about_graphs(save), Lines{});
+  EXPECT_EQ(lines_about_graphs(save), (Lines{"recorded a call of " + text + "training"}));
+  EXPECT_EQ(lines_about_graphs(save),
+            (Lines{"runs a call of " + text +
+                   "training without a graph: what its graphs have saved is still in use"}));
+}
+
+TEST_F(CudnnGraphs, ReasonsOfACallAreItsOwn) {
+  const auto why = [](const std::string& text, const auto& change) {
+    Case c = case_of(text);
+    const Data d = make_data(c);
+    ForwardArgs args = args_without_arrays(c, packed_of(c, d), true);
+    change(args);
+    return cudnn::unrecordable(args);
+  };
+  const std::string drops = "lstm L2 U16 I5 B3 T4 f32 D0.5", plain = "gru L2 U16 I5 B3 T4 f32";
+  const auto nothing = [](ForwardArgs&) {};
+  static constexpr std::int32_t kLengths[] = {0, 0, 1};
+  void* outputs[] = {nullptr, nullptr};
+  EXPECT_EQ(why(plain, nothing), "");
+  EXPECT_EQ(why(drops, nothing), "it drops out");
+  EXPECT_EQ(why(drops, [](ForwardArgs& args) { args.training = false; }), "");
+  EXPECT_EQ(why("lstm L1 U16 I5 B3 T4 f32 D0.5", nothing), "") << "nothing between the layers";
+  const std::string leaves = "it gives what every layer leaves";
+  EXPECT_EQ(why(plain, [&](ForwardArgs& args) { args.layer_outputs = outputs; }), leaves);
+  EXPECT_EQ(why(plain, [&](ForwardArgs& args) { args.layer_cells = outputs; }), leaves);
+  const std::string empty = "all its rows are empty";
+  EXPECT_EQ(why(plain, [](ForwardArgs& args) { args.batch = 0; }), empty);
+  EXPECT_EQ(why(plain, [](ForwardArgs& args) { args.max_time = 0; }), empty);
+  EXPECT_EQ(why(plain, [](ForwardArgs& args) { args.sequence_lengths = kLengths; }), "");
+  EXPECT_EQ(why(plain,
+                [](ForwardArgs& args) {
+                  args.sequence_lengths = kLengths;
+                  args.batch = 2;
+                }),
+            empty);
+  const Setting longest("OPENRNN_CUDNN_MAX_TIME", "4");
+  EXPECT_EQ(why(plain, nothing), "");
+  EXPECT_EQ(why(plain, [](ForwardArgs& args) { args.max_time = 5; }), "its sequences are cut");
 }
 
 TEST_F(CudnnGraphs, ADriverThatCannotRecordChangesNothing) {

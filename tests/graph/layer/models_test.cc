@@ -344,6 +344,37 @@ TEST_F(Models, LossesAreAddedAsTheyWere) {
   }
 }
 
+// A loss that is there whatever the inputs are stays one, and no other becomes one.
+TEST_F(Models, AddedLossesDependOnTheInputsTheyDependedOn) {
+  const auto layer = std::make_shared<Counting>(), target = std::make_shared<Counting>();
+  const Tensor a = input(), b = input();
+  const Tensor of_a = (*layer)({a}), of_b = (*layer)({b});
+  const std::vector<Tensor> values = {ops::reduce_sum(of_a), ops::reduce_mean(of_b),
+                                      ops::reduce_sum(ops::add(of_a, of_b)),
+                                      ops::reduce_mean(of_a)};
+  const std::vector<std::vector<Tensor>> inputs = {{a}, {b}, {a, b}, {}};
+  for (std::size_t i = 0; i < values.size(); ++i) layer->add_loss(values[i], inputs[i]);
+  std::vector<Model::SymbolicLoss> losses = Model({a, b}, {of_a, of_b}).recorded_losses();
+  ASSERT_EQ(losses.size(), values.size());
+  for (Model::SymbolicLoss& loss : losses) loss.layer = target;
+  Model::add_losses(losses);
+  for (const auto& owner : {layer, target}) {
+    const auto found = [&](const std::vector<Tensor>& sources) {
+      std::vector<std::size_t> places;
+      for (const Tensor& loss : owner->get_losses_for(sources)) {
+        const auto same = [&](const Tensor& value) { return same_tensor(value, loss); };
+        places.push_back(static_cast<std::size_t>(std::find_if(values.begin(), values.end(), same) -
+                                                  values.begin()));
+      }
+      return places;
+    };
+    EXPECT_EQ(found({}), (std::vector<std::size_t>{3}));
+    EXPECT_EQ(found({a}), (std::vector<std::size_t>{0, 2}));
+    EXPECT_EQ(found({b}), (std::vector<std::size_t>{1, 2}));
+    EXPECT_EQ(found({a, b}), (std::vector<std::size_t>{0, 1, 2}));
+  }
+}
+
 TEST_F(Models, ALongChainBehindALayerIsFreedWithoutADeepStack) {
   std::weak_ptr<Counting> weak;
   {

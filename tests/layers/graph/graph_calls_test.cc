@@ -45,6 +45,49 @@ MappedModel model_of(RnnSpec spec, std::map<std::string, PlainValue> options) {
 
 Array run(LayerGraph& graph, const Array& x) { return graph.predict({Tensor(x.view())})[0]; }
 
+std::vector<double> numbers_of(const Array& values) {
+  std::vector<double> numbers;
+  for (std::int64_t i = 0; i < values.size(); ++i) numbers.push_back(element(values.view(), i));
+  return numbers;
+}
+
+/// Outputs, and the last states where one layer has them, of a call that begins with the states of
+/// options.
+void expect_states_of_options(RnnSpec spec) {
+  spec.num_units = kUnits;
+  spec.input_size = kWidth;
+  const std::int64_t rows = spec.num_pseudo_layers(), batch = 2, steps = 4;
+  const Array h = varied({rows, spec.hidden_size()}, 4), c = varied({rows, kUnits}, 5);
+  std::map<std::string, PlainValue> options{{"initial_h", numbers_of(h)},
+                                            {"return_state", spec.num_layers == 1}};
+  if (spec.has_cell()) options["initial_c"] = numbers_of(c);
+  MappedModel model = model_of(spec, options);
+  const std::int64_t parts = spec.num_dirs() * (spec.has_cell() ? 2 : 1);
+  for (std::int64_t i = 1; i <= parts && spec.num_layers == 1; ++i)
+    model.outputs.push_back({"net", i});
+  const Tensor x(varied({batch, steps, kWidth}, 1).view());
+  const auto of_rows = [&](const Array& state) {
+    const Tensor one(state.view());
+    return ops::stack(std::vector<Tensor>(static_cast<std::size_t>(batch), one));
+  };
+  ops::RnnInputs in{.x = x, .h0 = of_rows(h), .params = Tensor(model.networks[0].params.view())};
+  if (spec.has_cell()) in.c0 = of_rows(c);
+  in.time_major = false;
+  in.training = false;
+  const ops::RnnOutputs expected = ops::rnn(spec, in, nullptr);
+  const std::vector<Tensor> found = LayerGraph::of(model)->call({x});
+  EXPECT_TRUE(same_bits(found[0].to_host(), expected.output.to_host())) << describe(spec);
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    const std::size_t place = i - 1, kinds = spec.has_cell() ? 2 : 1;
+    const Tensor& state = place % kinds == 0 ? expected.h : expected.c;
+    const Tensor row = ops::slice(
+        state, {.axis = 1, .begin = static_cast<std::int64_t>(place / kinds), .size = 1});
+    EXPECT_TRUE(
+        same_bits(found[i].to_host(), ops::reshape(row, {batch, state.shape()[2]}).to_host()))
+        << describe(spec) << " state " << i;
+  }
+}
+
 // Gradients may be asked for outside of training; those of a call end at its inputs.
 TEST(LayerGraphCalls, AKeptStateBringsNoGradientToTheCallBefore) {
   const auto graph = LayerGraph::of(model_of({.mode = RnnMode::kGru}, {{"stateful", true}}));
@@ -76,6 +119,20 @@ TEST(LayerGraphCalls, AStatefulLayerBeginsWithTheStatesOfItsOptions) {
   EXPECT_FALSE(same_bits(run(*stateful, one), run(*plain, one)));
   stateful->reset_states();
   EXPECT_TRUE(same_bits(run(*stateful, one), run(*plain, one)));
+}
+
+// Of each layer and direction its own, the same for all rows; widths differ with a projection.
+TEST(LayerGraphCalls, StatesOfOptionsAreThoseOfACallOfTheNetwork) {
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnRelu}) {
+    for (const std::int64_t projected : {0, 2}) {
+      for (const std::int64_t layers : {1, 2}) {
+        for (const Direction direction : {Direction::kUnidirectional, Direction::kBidirectional}) {
+          expect_states_of_options(
+              {.mode = mode, .num_layers = layers, .direction = direction, .num_proj = projected});
+        }
+      }
+    }
+  }
 }
 
 // Both states of an LSTM go on: two calls are one.

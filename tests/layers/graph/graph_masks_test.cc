@@ -114,5 +114,55 @@ TEST(LayerGraphMasks, TheLastOutputMayBeThatOfAStepThatDoesNotCount) {
   }
 }
 
+/// A recurrent layer over ids, with its own network.
+std::vector<double> of_network(const RnnSpec& spec, const std::vector<std::int32_t>& ids,
+                               std::map<std::string, PlainValue> options) {
+  MappedModel model;
+  model.networks.push_back(
+      {.name = "own", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
+  options["network"] = std::string("own");
+  model.layers = {ids_layer(),
+                  words_layer(Array::of<float>(
+                      {4, kWidth}, {{0.5F, -0.5F, 0.3F, 0.8F, -0.6F, 0.1F, 0.9F, 0.2F}})),
+                  {.name = "rnn",
+                   .kind = "recurrent",
+                   .inputs = {{"words", 0}},
+                   .options = std::move(options)}};
+  model.outputs = {{"rnn", 0}};
+  return run(*layers::LayerGraph::of(model), ids);
+}
+
+// Of every cell, with a projection too, whose output is narrower than the units.
+TEST(LayerGraphMasks, TheLastOutputOfEveryNetworkIsOneOfItsOutputs) {
+  for (const RnnMode mode : {RnnMode::kLstm, RnnMode::kGru, RnnMode::kRnnTanh}) {
+    for (const std::int64_t projected : {0, 2}) {
+      for (const Direction direction : {Direction::kUnidirectional, Direction::kBidirectional}) {
+        const RnnSpec spec{.mode = mode,
+                           .num_units = 5,
+                           .input_size = kWidth,
+                           .direction = direction,
+                           .num_proj = projected};
+        const std::size_t width = projected ? 2 : 5, all = width * (spec.num_dirs() == 2 ? 2 : 1);
+        for (const std::vector<std::int32_t>& ids :
+             {std::vector<std::int32_t>{1, 2, 3}, {0, 2, 3}, {1, 2, 0}, {0, 3, 0}}) {
+          for (const bool zeros : {true, false}) {
+            SCOPED_TRACE(describe(spec) + (zeros ? " zeros" : ""));
+            const auto out = [&](bool sequences) {
+              return of_network(spec, ids,
+                                {{"return_sequences", sequences}, {"zero_output_for_mask", zeros}});
+            };
+            const std::vector<double> steps = out(true), last = out(false);
+            ASSERT_EQ(last.size(), all);
+            // Without zeros a step that does not count repeats the one before it.
+            for (std::size_t i = 0; i < all; ++i) {
+              EXPECT_EQ(last[i], steps[(i < width ? 2 : 0) * all + i]) << i;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace openrnn

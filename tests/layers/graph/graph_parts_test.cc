@@ -208,6 +208,54 @@ TEST(LayerGraphParts, WeightsComeInTheOrderOfTheModel) {
   EXPECT_EQ(shapes, (std::vector<Shape>{{4, kWidth}, {kWidth, kWidth}, {params}}));
 }
 
+// A file has no scopes: its names are those of the weights within their layers.
+TEST(LayerGraphParts, WeightsHaveTheirNamesInAnyScope) {
+  MappedModel model = model_of_each_kind();
+  model.layers[2].options["use_bias"] = true;
+  model.layers[2].weights.push_back({"bias", Array(DType::kFloat32, {kWidth})});
+  const auto names_of = [](const MappedModel& of) {
+    std::vector<std::string> names;
+    for (const MappedLayer& layer : of.layers) {
+      for (const LayerWeight& weight : layer.weights) {
+        names.push_back(layer.name + ":" + weight.name);
+      }
+    }
+    return names;
+  };
+  const std::vector<std::string> names{"words:embeddings", "dense:kernel", "dense:bias"};
+  EXPECT_EQ(names_of(model), names);
+  for (const int depth : {0, 1, 2, 3}) {
+    Graph own;
+    const Graph::AsDefault current(own);
+    std::vector<std::unique_ptr<VariableScope>> scopes;
+    for (int i = 0; i < depth; ++i) {
+      scopes.push_back(std::make_unique<VariableScope>("scope_" + std::to_string(i)));
+    }
+    const auto graph = LayerGraph::of(model);
+    EXPECT_EQ(names_of(graph->to_model()), names) << depth;
+    EXPECT_EQ(names_of(LayerGraph::of(graph->to_model())->to_model()), names) << depth;
+  }
+}
+
+TEST(LayerGraphParts, AnEmbeddingHasTheDtypeOfItsModel) {
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kFloat32, DType::kFloat64}) {
+    MappedModel model;
+    Array table(dtype, {4, kWidth});
+    model.layers = {ids_layer(),
+                    {.name = "words",
+                     .kind = "embedding",
+                     .inputs = {{"ids", 0}},
+                     .options = {{"vocabulary", std::int64_t{4}},
+                                 {"dim", kWidth},
+                                 {"dtype", std::string(dtype_name(dtype))}},
+                     .weights = {{"embeddings", table}}}};
+    model.outputs = {{"words", 0}};
+    const auto graph = LayerGraph::of(model);
+    EXPECT_EQ(graph->weights().at(0).dtype(), dtype);
+    EXPECT_EQ(graph->layer("words")->dtype(), dtype);
+  }
+}
+
 TEST(LayerGraphParts, ADropoutLayerHasTheRateOfItsModel) {
   for (const double rate : {0.0, 0.125, 0.25, 0.75, 1.0}) {
     MappedModel model = model_of_each_kind();

@@ -130,6 +130,28 @@ TEST(MasksAround, HaveGradientsAndChangeWithTheCall) {
   }
 }
 
+// Each by itself: among several, another's change would hide one that stays.
+TEST(MasksAround, OfEachKindChangeWithTheCallAndTheSeed) {
+  for (const TrainingOptions& training :
+       {TrainingOptions{.dropout = 0.5}, TrainingOptions{.input_dropout = 0.5},
+        TrainingOptions{.output_dropout = 0.5}, TrainingOptions{.drop_connect = 0.5},
+        TrainingOptions{.recurrent_dropout = 0.5}}) {
+    const RnnCall call = make_call(RnnMode::kLstm, training);
+    std::set<std::vector<double>> seen;
+    for (const DropoutKey key :
+         {DropoutKey{.seed = 9, .call = 2}, DropoutKey{.seed = 9, .call = 3},
+          DropoutKey{.seed = 9, .call = 0}, DropoutKey{.seed = 10, .call = 2},
+          DropoutKey{.seed = 9, .call = std::uint64_t{1} << 40U}}) {
+      RnnCall other = call;
+      other.inputs.dropout = key;
+      seen.insert(values_of(other().output));
+      EXPECT_EQ(seen.count(values_of(other().output)), 1U) << "the same key, the same masks";
+    }
+    EXPECT_EQ(seen.size(), 5U) << training.dropout << training.input_dropout
+                               << training.output_dropout << training.drop_connect;
+  }
+}
+
 TEST(MasksAround, AreOfTrainingAlone) {
   RnnCall call = make_call(RnnMode::kGru, {.input_dropout = 0.5, .drop_connect = 0.5});
   call.inputs.training = false;

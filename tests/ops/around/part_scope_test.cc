@@ -271,10 +271,15 @@ TEST(PartScope, RefusesWhatHasNoRowsOfIt) {
                               "masks are of their numbers");
   call = rnn_call(small_spec(RnnMode::kLstm), true, {4, 2});
   call.inputs.next_dropout = [&] { return state.next(); };
-  call.inputs.flags.mask.assign(8, true);
-  expect_error<UnsupportedError>([&] { call(); },
-                                 "[rnn] mask or reset with masks of dropout in a part of a batch, "
-                                 "expected sequence_lengths, or the whole batch");
+  for (std::vector<bool> ops::StepFlags::*const given :
+       {&ops::StepFlags::reset, &ops::StepFlags::mask}) {
+    call.inputs.flags = {};
+    (call.inputs.flags.*given).assign(8, true);
+    expect_error<UnsupportedError>(
+        [&] { call(); },
+        "[rnn] mask or reset with masks of dropout in a part of a batch, expected "
+        "sequence_lengths, or the whole batch");
+  }
   EXPECT_EQ(state.calls(), 0u);
   call.spec.training = {};
   EXPECT_NO_THROW(call()) << "nothing is drawn";

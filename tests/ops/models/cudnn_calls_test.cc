@@ -1,4 +1,5 @@
 // Functions and models of cuDNN's four networks against ops::rnn: each option, each refusal.
+#include "openrnn/graph_layer.h"
 #include "ops/check_gradient.h"
 #include "support/tagged_device.h"
 
@@ -219,6 +220,26 @@ TEST(CudnnCalls, CanonicalFormIsTheModels) {
     EXPECT_EQ(&again.device(), device ? device : &default_device());
     EXPECT_EQ(again.placed(), device != nullptr);
   }
+}
+
+// Of the device that the model named when the call was recorded.
+TEST(CudnnCalls, ARecordedCallRunsOnTheDeviceOfItsModel) {
+  ops::CudnnGRU gru({.num_layers = 1,
+                     .num_units = 3,
+                     .input_size = 4,
+                     .dtype = DType::kFloat64,
+                     .compute = {.device = &cpu_device()}});
+  const Tensor params = random_tensor({gru.params_size()}, 4);
+  const Tensor x = random_tensor({5, 2, 4}, 1), h = random_tensor({1, 2, 3}, 2);
+  const Tensor in = Input(x.shape(), x.dtype());
+  Model model({in}, {gru(in, h, params).output});
+  const Tensor here = Tensor(x.to_host().view(), cpu_device());
+  const Tensor out = model({here})[0];
+  EXPECT_EQ(&out.device(), &cpu_device());
+  EXPECT_EQ(values_of(out), values_of(gru(here, h, params).output));
+  EXPECT_EQ(message_of<ArgumentError>([&] { model({x.to(test_device(1))}); }),
+            "[CudnnGRU] one input lies on test:1, expected cpu, the device of the model: to() "
+            "copies a tensor to another");
 }
 
 }  // namespace

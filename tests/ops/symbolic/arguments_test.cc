@@ -4,6 +4,7 @@
 #include "ops/check_gradient.h"
 #include "ops/symbolic/replay.h"
 #include "saveables/support.h"
+#include "support/tagged_device.h"
 
 namespace openrnn::testing {
 namespace {
@@ -272,6 +273,31 @@ TEST(Arguments, EachShapeIsItsFunction) {
                   [](const Tensors& in) { return ops::reverse_sequence_by(in[0], in[1]); });
   expect_replayed("reverse_sequence_by", {x, int_tensor({3}, {1, 2, 2})},
                   [](const Tensors& in) { return ops::reverse_sequence_by(in[0], in[1], false); });
+}
+
+// Where a value lies then, and that it counts as placed there.
+TEST(Arguments, ARecordedCopyGoesToTheDeviceThatItWasAskedFor) {
+  const Tensor in = Input({2, 3}, DType::kFloat64), x = random_tensor({2, 3}, 1);
+  for (const Device* const device : {&cpu_device(), &test_device(0), &test_device(1)}) {
+    Model model({in}, {in.to(*device), ops::tanh(in.to(*device))});
+    for (const Tensor& given : {x, x.to(test_device(0)), x.to(test_device(1))}) {
+      const std::vector<Tensor> out = model({given});
+      EXPECT_EQ(&out[0].device(), device);
+      EXPECT_TRUE(out[0].placed());
+      EXPECT_EQ(&out[1].device(), device);
+      EXPECT_EQ(values_of(out[0]), values_of(x));
+    }
+  }
+  // As a file names it.
+  const std::vector<Tensor> named = ops::record_operation("to", {in}, {{DType::kFloat64, {2, 3}}},
+                                                          Attributes{std::string("cpu")});
+  Model model({in}, named);
+  for (const Tensor& given : {x, x.to(cpu_device()), x.to(test_device(0)), x.to(test_device(1))}) {
+    const Tensor out = model({given})[0];
+    EXPECT_EQ(&out.device(), &cpu_device());
+    EXPECT_TRUE(out.placed());
+    EXPECT_EQ(values_of(out), values_of(x));
+  }
 }
 
 TEST(Arguments, EachChoiceProductAndLossIsItsFunction) {

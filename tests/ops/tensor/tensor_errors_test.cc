@@ -355,7 +355,9 @@ TEST(TensorErrors, OfRecurrentCalls) {
   });
   expect_refused<UnsupportedError>(
       {{"[rnn] mask and reset of a symbolic call, expected values, or sequence_lengths",
-        of(gru, {.x = Input({5, 2, 3}), .params = params, .flags = {.mask = {true}}})}});
+        of(gru, {.x = Input({5, 2, 3}), .params = params, .flags = {.mask = {true}}})},
+       {"[rnn] mask and reset of a symbolic call, expected values, or sequence_lengths",
+        of(gru, {.x = Input({5, 2, 3}), .params = params, .flags = {.reset = {true}}})}});
 }
 
 }  // namespace

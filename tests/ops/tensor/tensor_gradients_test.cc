@@ -76,6 +76,48 @@ TEST(TensorGradients, OfPowersAtTheirEdges) {
   EXPECT_EQ(values_of(found[1]), (std::vector<double>{0, 0, 0, portable_log(3.0)}));
 }
 
+// b a^(b - 1), and 0 for an exponent of 0 alone: a base of 0 has a slope, too.
+TEST(TensorGradients, OfPowersOfEveryBaseAndExponent) {
+  std::vector<double> bases, exponents, by_base, by_exponent;
+  for (const double a : {-2.0, -0.5, 0.0, 0.25, 1.0, 3.0}) {
+    for (const double b : {-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0}) {
+      if (a < 0.0 && b == 0.5) continue;
+      bases.push_back(a);
+      exponents.push_back(b);
+      by_base.push_back(b == 0.0 ? 0.0 : b * std::pow(a, b - 1.0));
+      by_exponent.push_back(a > 0.0 ? std::pow(a, b) * std::log(a) : 0.0);
+    }
+  }
+  const auto of = [](const std::vector<double>& values) {
+    return Tensor(Array::of<double>({static_cast<std::int64_t>(values.size())}, values).view());
+  };
+  GradientTape tape;
+  const Tensor a = tape.watch(of(bases)), b = tape.watch(of(exponents));
+  const auto found = tape.gradient(ops::reduce_sum(ops::power(a, b)), std::vector{a, b});
+  const std::vector<double> da = values_of(found[0]), db = values_of(found[1]);
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    EXPECT_DOUBLE_EQ(da[i], by_base[i]) << bases[i] << "^" << exponents[i];
+    EXPECT_DOUBLE_EQ(db[i], by_exponent[i]) << bases[i] << "^" << exponents[i];
+  }
+}
+
+// Where both are equal the first has it all.
+TEST(TensorGradients, OfTheLargerAndTheSmallerOfEqualNumbers) {
+  const auto of = [](const std::vector<double>& values) {
+    return Tensor(Array::of<double>({static_cast<std::int64_t>(values.size())}, values).view());
+  };
+  for (const bool larger : {true, false}) {
+    GradientTape tape;
+    const Tensor a = tape.watch(of({1, 2, 3})), b = tape.watch(of({2, 2, 2}));
+    const Tensor c = larger ? ops::maximum(a, b) : ops::minimum(a, b);
+    const auto found = tape.gradient(ops::multiply(c, of({3, 5, 7})), std::vector{a, b});
+    EXPECT_EQ(values_of(found[0]),
+              (larger ? std::vector<double>{0, 5, 7} : std::vector<double>{3, 5, 0}));
+    EXPECT_EQ(values_of(found[1]),
+              (larger ? std::vector<double>{3, 0, 0} : std::vector<double>{0, 0, 7}));
+  }
+}
+
 // A logarithm that is left out of the first derivative stays out of the second.
 TEST(TensorGradients, SecondOfPowersWithoutALogarithm) {
   const GradientTape outer;
@@ -185,6 +227,25 @@ TEST(TensorGradients, OfProducts) {
     in.pop_back();
     check_second([&](const Tensors& given) { return Tensors{ops::einsum(text, given)}; }, in);
   }
+}
+
+// Only differences of logits count, however large they are.
+TEST(TensorGradients, OfCtcOfVeryDifferentLogits) {
+  const auto run = [](const std::vector<double>& values) {
+    GradientTape tape;
+    const Tensor x = tape.watch(Tensor(Array::of<double>({2, 1, 3}, values).view()));
+    const Tensor loss = ops::ctc_loss(x, int_tensor({1, 1}, {1}));
+    return std::pair(loss.item(), values_of(tape.gradient(loss, std::vector{x})[0]));
+  };
+  const auto [small, slopes] = run({1, 3, -2, 0, 2, 1});
+  for (const double shift : {2000.0, -2000.0}) {
+    const auto [moved, there] = run({1 + shift, 3 + shift, -2 + shift, 0, 2, 1});
+    EXPECT_NEAR(moved, small, 1e-9);
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(there[i], slopes[i], 1e-9) << shift << " " << i;
+  }
+  const auto [far, steep] = run({-2000, -2000, 3000, 0, 1500, -1500});
+  EXPECT_NEAR(far, 5000.0, 1.0);
+  for (const double slope : steep) EXPECT_TRUE(std::isfinite(slope));
 }
 
 TEST(TensorGradients, OfCtc) {

@@ -395,6 +395,34 @@ TEST(TensorValues, OfComparisons) {
   }
 }
 
+// Of integers that a double does not tell apart, and of truths.
+TEST(TensorValues, OfComparisonsAndPlacesOfLargeIntegers) {
+  constexpr std::int64_t kFar = std::int64_t{1} << 60U;
+  const auto wide = [](const std::vector<std::int64_t>& values) {
+    return Tensor(
+        Array::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values).view());
+  };
+  const Tensor a = wide({kFar, kFar + 1, -kFar, kFar}), b = wide({kFar + 1, kFar, -kFar, kFar + 2});
+  EXPECT_EQ(truths(ops::equal(a, b)), (std::vector<bool>{false, false, true, false}));
+  EXPECT_EQ(truths(ops::less(a, b)), (std::vector<bool>{true, false, false, true}));
+  EXPECT_EQ(truths(ops::less_equal(a, b)), (std::vector<bool>{true, false, true, true}));
+  EXPECT_EQ(truths(ops::greater(a, b)), (std::vector<bool>{false, true, false, false}));
+  EXPECT_EQ(whole_numbers<std::int32_t>(ops::argmax(wide({kFar, kFar + 2, kFar + 1}), 0))[0], 1);
+  EXPECT_EQ(whole_numbers<std::int32_t>(ops::argmin(wide({kFar + 1, kFar, kFar + 2}), 0))[0], 1);
+  for (const DType dtype : {DType::kUInt8, DType::kBool}) {
+    const Tensor v = ops::cast(int_tensor({3}, {0, 1, 1}), dtype),
+                 w = ops::cast(int_tensor({3}, {1, 1, 0}), dtype);
+    EXPECT_EQ(truths(ops::equal(v, w)), (std::vector<bool>{false, true, false}));
+    EXPECT_EQ(truths(ops::less(v, w)), (std::vector<bool>{true, false, false}));
+    EXPECT_EQ(truths(ops::less_equal(v, w)), (std::vector<bool>{true, true, false}));
+    EXPECT_EQ(whole_numbers<std::int32_t>(ops::argmax(v, 0))[0], 1);
+    EXPECT_EQ(whole_numbers<std::int32_t>(ops::argmin(w, 0))[0], 2);
+  }
+  const Tensor bytes = ops::cast(int_tensor({2}, {255, 128}), DType::kUInt8);
+  EXPECT_EQ(truths(ops::less(bytes, ops::cast(int_tensor({2}, {1, 129}), DType::kUInt8))),
+            (std::vector<bool>{false, true}));
+}
+
 // A sum on the way is wider, the result is not; a condition may have more dimensions than both.
 TEST(TensorValues, DtypesAndShapesOfTheirOperands) {
   const Tensor half = of({2, 3}, {0, 1, 2, 3, 4, 5}, DType::kFloat16);
