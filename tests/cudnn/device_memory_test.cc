@@ -132,6 +132,10 @@ TEST(GpuPool, AFullGpuSaysWhatWasAskedForAndWhatThereIs) {
             std::to_string(free) + " of " + std::to_string(total) +
             " as free; use a smaller batch or time, or free other memory of the GPU");
   }
+  const Array host(DType::kUInt8, {1234567});
+  const std::string error =
+      error_of<EngineError>([&] { DeviceArray::from_host(tested(), host.view()); });
+  EXPECT_EQ(error.find("[allocate] gpu:0 has no room for 1234567 bytes: "), 0U) << error;
 }
 
 TEST(GpuPool, SizesOfBlocksAreEightAnOctave) {

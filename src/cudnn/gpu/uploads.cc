@@ -75,7 +75,7 @@ Uploads::Block Uploads::block_to_fill(std::size_t bytes) {
   } else {
     // The pool's block may have been in use until just now: allocate first, then mark.
     lock.unlock();
-    block = {context_.allocate(size), size, 0};
+    block = {context_.allocate(bytes), size, 0};
     lock.lock();
     fill_after(mark());
   }
