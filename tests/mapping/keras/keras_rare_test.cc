@@ -2,6 +2,8 @@
 // stacks.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "mapping/keras/keras_text.h"
 #include "support/expect_error.h"
 
@@ -91,7 +93,7 @@ TEST(KerasRare, CellsThatDiffer) {
     append(&tensors, std::move(second));
     return network_names(loaded({.version = "2.4.0", .layers = {{"l", tensors}}}));
   };
-  const Names one{"l"}, two{"l_0", "l_1"};
+  const Names one{"l"}, two{"l_0", "l_1"}, three{"l_0", "l_1", "l_2"};
   EXPECT_EQ(names_of(cell(3, 3, 4, true, "cell")), one);
   EXPECT_EQ(names_of(cell(2, 3, 4, true, "cell")), two);
   EXPECT_EQ(names_of(cell(3, 3, 3, true, "cell")), two);
@@ -107,6 +109,29 @@ TEST(KerasRare, CellsThatDiffer) {
                            R"({"class_name": "LSTMCell", "config": {"activation": ")", activation,
                            R"("}}]}})"));
     EXPECT_EQ(network_names(loaded({.config = sequential(text), .layers = {{"l", equal}}})), names);
+  }
+  // Of three cells the second or the third may be the one that differs.
+  for (const auto& [units, activations, names] :
+       {std::tuple(3, std::array{"tanh", "tanh", "tanh"}, one),
+        {3, {"tanh", "relu", "tanh"}, three},
+        {3, {"tanh", "tanh", "relu"}, three},
+        {3, {"relu", "tanh", "tanh"}, three},
+        {2, {"tanh", "tanh", "tanh"}, three}}) {
+    LayerTensors tensors = cell(3, 3, 4, true, "lstm_cell");
+    append(&tensors, cell(units, 3, 4, true, "lstm_cell_1"));
+    append(&tensors, cell(3, units, 4, true, "lstm_cell_2"));
+    std::string cells;
+    for (const char* activation : activations) {
+      cells += message(cells.empty() ? "" : ", ", R"({"class_name": "LSTMCell", "config": )",
+                       R"({"activation": ")", activation, R"("}})");
+    }
+    const std::string text =
+        layer_text("RNN", "l",
+                   message(R"("cell": {"class_name": "StackedRNNCells", "config": {"cells": [)",
+                           cells, "]}}"));
+    EXPECT_EQ(network_names(loaded({.config = sequential(text), .layers = {{"l", tensors}}})),
+              names)
+        << units << cells;
   }
 }
 

@@ -65,7 +65,8 @@ TEST(TfCells, Classes) {
 }
 
 TEST(TfCells, NumbersBehindAClass) {
-  for (const char* name : {"lstm_cell_1", "lstm_cell_12"}) {
+  for (const char* name : {"lstm_cell_0", "lstm_cell_1", "lstm_cell_10", "lstm_cell_23",
+                           "lstm_cell_456", "lstm_cell_789"}) {
     EXPECT_EQ(loaded(cell_at(message("rnn/", name))).networks.size(), 1U) << name;
   }
   for (const char* name : {"lstm_cell_x", "lstm_cell_1x", "lstm_cell_", "lstm_cell1",
