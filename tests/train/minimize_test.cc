@@ -52,8 +52,12 @@ TEST(Clip, RefusesWhatIsNotFinite) {
   std::vector<DeviceArray> gradients{array_of({1.0F, nan})};
   EXPECT_EQ(error_of<ArgumentError>([&] { clip_by_global_norm(gradients, 1.0); }),
             "[clip_by_global_norm] gradients with a global norm of nan, expected finite gradients");
-  EXPECT_EQ(error_of<ArgumentError>([&] { clip_by_global_norm(gradients, 0.0); }),
-            "[clip_by_global_norm] clip_norm 0, expected a number above 0");
+  for (const auto& [norm, text] :
+       {std::pair(0.0, "0"), {-2.5, "-2.5"}, {std::nan(""), "nan"}, {-HUGE_VAL, "-inf"}}) {
+    EXPECT_EQ(
+        error_of<ArgumentError>([&, norm = norm] { clip_by_global_norm(gradients, norm); }),
+        std::string("[clip_by_global_norm] clip_norm ") + text + ", expected a number above 0");
+  }
   EXPECT_EQ(gradients[0].to_host().as<float>()[0], 1.0F);
 }
 
