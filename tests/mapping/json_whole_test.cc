@@ -281,21 +281,37 @@ TEST(JsonWhole, FormsOfLayersOfRtneural) {
 
 TEST(JsonWhole, ArraysThatMakeNoRecurrentLayer) {
   const TempFolder folder;
-  const char* const cases[] = {
-      "[[[1, 2, 3]]]",                                     // alone
-      "[[[1, 2, 3]], [[1, 2, 3]], [1, 2, 3], [1, 2, 3]]",  // four
-      "[[1, 2, 3], [[1, 2, 3]]]",                          // a kernel of one dimension
-      "[[[1, 2, 3]], [1, 2, 3]]",                          // so the recurrent one
-      "[[[1, 2, 3]], [[1, 2, 3, 4]]]",                     // of other gates
-      "[[[1, 2, 3]], [[1, 2, 3]], [1, 2]]",                // a bias too short
-      "[[[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3]]]",           // of one row
-      "[[[1, 2, 3]], [[1, 2, 3], [1, 2, 3]], [[1, 2, 3], [4, 5, 6]]]"};  // of two units
-  for (const char* weights : cases) {
+  const std::pair<int, const char*> cases[] = {
+      {1, "[[[1, 2, 3]]]"},                                     // alone
+      {4, "[[[1, 2, 3]], [[1, 2, 3]], [1, 2, 3], [1, 2, 3]]"},  // four
+      {2, "[[1, 2, 3], [[1, 2, 3]]]"},                          // a kernel of one dimension
+      {2, "[[[1, 2, 3]], [1, 2, 3]]"},                          // so the recurrent one
+      {2, "[[[1, 2, 3]], [[1, 2, 3, 4]]]"},                     // of other gates
+      {3, "[[[1, 2, 3]], [[1, 2, 3]], [1, 2]]"},                // a bias too short
+      {3, "[[[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3]]]"},           // of one row
+      {3, "[[[1, 2, 3]], [[1, 2, 3], [1, 2, 3]], [[1, 2, 3], [4, 5, 6]]]"}};  // of two units
+  for (const auto& [count, weights] : cases) {
     const MappedModel found =
         layers_of(folder, message(R"({"type": "gru", "weights": )", weights, "},", kDenseText));
     EXPECT_TRUE(found.networks.empty() && found.layers.empty()) << weights;
     ASSERT_EQ(found.notes.size(), 1U) << weights;
-    EXPECT_NE(found.notes[0].find("no network was made from 'layers.0'"), std::string::npos);
+    EXPECT_EQ(found.notes[0], message("no network was made from 'layers.0': its ", count,
+                                      " arrays have not the shapes of a gru"));
+  }
+}
+
+// The networks are found all the same.
+TEST(JsonWhole, ALayerWithoutAType) {
+  const TempFolder folder;
+  const std::string alone = "the model is read as its networks alone: 'layers.1' ";
+  for (const auto& [layer, why] :
+       {std::pair(R"({"weights": [[[1]]]})", "is of the type '', which is not computed here"),
+        {"{}", "has no type"}}) {
+    const MappedModel found =
+        layers_of(folder, message(gru_named("a"), ",", layer, ",", kDenseText));
+    EXPECT_TRUE(found.layers.empty()) << layer;
+    EXPECT_EQ(found.networks.size(), 1U) << layer;
+    EXPECT_EQ(found.notes, std::vector<std::string>{alone + why}) << layer;
   }
 }
 

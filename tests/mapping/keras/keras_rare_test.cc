@@ -135,6 +135,27 @@ TEST(KerasRare, CellsThatDiffer) {
   }
 }
 
+// Two rows of biases are those of a GRU that resets after the product, one row those of another.
+TEST(KerasRare, AConfigurationAndABiasThatDiffer) {
+  for (const auto& [said, bias, agree] : {std::tuple("true", Shape{9}, false),
+                                          {"false", Shape{2, 9}, false},
+                                          {"true", Shape{2, 9}, true},
+                                          {"false", Shape{9}, true}}) {
+    const MappedModel model =
+        loaded({.config = sequential(layer_text(
+                    "GRU", "l",
+                    message(R"("recurrent_activation": "sigmoid", )", R"("reset_after": )", said))),
+                .layers = {{"l", cell_of(3, bias)}}});
+    ASSERT_EQ(model.networks.size(), agree ? 1U : 0U) << said;
+    if (agree) {
+      EXPECT_EQ(model.networks[0].spec.reset_after, bias.size() == 2);
+      continue;
+    }
+    EXPECT_EQ(model.notes.at(0), message("no network was made from 'l': reset_after is ", said,
+                                         " in its configuration and not by its bias"));
+  }
+}
+
 TEST(KerasRare, NamesOfLayersDiffer) {
   const auto relu = [](const char* name) { return layer_text("ReLU", name); };
   const MappedModel model =
