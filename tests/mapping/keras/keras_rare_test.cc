@@ -135,6 +135,42 @@ TEST(KerasRare, CellsThatDiffer) {
   }
 }
 
+// Which of several outputs a layer takes, and which of them are outputs of the model.
+TEST(KerasRare, OutputsOfALayerKeepTheirNumbers) {
+  MappedModel model;
+  model.networks = {network_of({.num_units = 5, .input_size = 3, .single_bias = true}, "l")};
+  model.layers = {
+      {.name = "x", .kind = "input", .options = {{"shape", std::vector<std::int64_t>{-1, -1, 3}}}},
+      {.name = "l",
+       .kind = "recurrent",
+       .inputs = {{"x", 0}},
+       .options = {{"network", std::string("l")},
+                   {"return_sequences", false},
+                   {"return_state", true}}},
+      {.name = "s", .kind = "subtract", .inputs = {{"l", 2}, {"l", 0}}},
+      {.name = "a", .kind = "add", .inputs = {{"l", 1}, {"s", 0}, {"l", 2}}},
+      {.name = "r", .kind = "activation", .inputs = {{"l", 1}}}};
+  model.outputs = {{"l", 2}, {"a", 0}, {"r", 0}, {"l", 1}};
+  const TempFolder folder;
+  save_networks(folder / "m", model, ModelFormat::kOpenrnn);
+  const MappedModel found = load_networks(folder / "m");
+  ASSERT_EQ(found.layers.size(), model.layers.size());
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    EXPECT_EQ(found.layers[i].inputs, model.layers[i].inputs) << i;
+  }
+  EXPECT_EQ(found.outputs, model.outputs);
+  // A file of Keras is a chain of first outputs.
+  model.layers.erase(model.layers.begin() + 2, model.layers.begin() + 4);
+  model.outputs = {{"r", 0}};
+  for (const auto& [format, what] : {std::pair(ModelFormat::kKeras, "a .keras file"),
+                                     {ModelFormat::kKerasH5, "a Keras .h5 file"}}) {
+    expect_error<UnsupportedError>(
+        [&, format = format] { save_networks(folder / "n", model, format); },
+        message("[save_networks] the layer 'r' has inputs other than the layer before it, which ",
+                what, " cannot hold"));
+  }
+}
+
 // Two rows of biases are those of a GRU that resets after the product, one row those of another.
 TEST(KerasRare, AConfigurationAndABiasThatDiffer) {
   for (const auto& [said, bias, agree] : {std::tuple("true", Shape{9}, false),
