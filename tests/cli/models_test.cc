@@ -1,6 +1,7 @@
 // Whole models and networks as the tool runs and compares them, and how its faults end.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -193,6 +194,71 @@ TEST(Networks, AreComparedFromTheirStates) {
   with_cells.initial_c = Array::of<float>({1, 3}, std::vector<float>{9.0F, 0.0F, 0.0F});
   EXPECT_EQ(difference_of(cells, cells).values, 11 * 3 * 2 + 3 * 2 + 3 * 3);
   EXPECT_GT(difference_of(cells, with_cells).largest, 1e-3);
+}
+
+// The largest of the normal deviates of a seed at every `step`-th place from `first` on.
+double largest_of(std::uint64_t seed, std::int64_t count, std::int64_t first, std::int64_t step) {
+  RandomStream random(seed);
+  double largest = 0.0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = random.normal();
+    if (i >= first && (i - first) % step == 0) largest = std::max(largest, value);
+  }
+  return largest;
+}
+
+// One unit that gives relu of one input against one that gives 0: the largest of that input.
+TEST(Networks, AreComparedOnInputsThatAllDiffer) {
+  const RnnSpec spec{.mode = RnnMode::kRnnRelu, .num_units = 1, .input_size = 3};
+  const MappedNetwork none{.spec = spec, .params = Array(DType::kFloat32, {params_size(spec)})};
+  const std::int64_t offset = ParamsLayout(spec).weight(0, 0, ParamRole::kInputWeight, 0).offset;
+  std::vector<MappedNetwork> each(3, none);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    MappedNetwork& one = each[static_cast<std::size_t>(i)];
+    one.params.as<float>()[static_cast<std::size_t>(offset + i)] = 1.0F;
+    EXPECT_NEAR(difference_of(one, none).largest, largest_of(20, 11 * 3 * 3, i, 3), 1e-6) << i;
+    EXPECT_EQ(difference_of(none, one).largest, difference_of(one, none).largest);
+  }
+  EXPECT_GT(difference_of(each[0], each[1]).largest, 0.5);
+  EXPECT_GT(difference_of(each[1], each[2]).largest, 0.5);
+}
+
+// An embedding of one dimension that gives the index itself, against one that gives 0.
+TEST(WholeModels, AreComparedOnInputsThatAllDiffer) {
+  const auto embedded = [](std::int64_t other, float factor) {
+    MappedModel model;
+    model.layers = {input_of("a", {-1, 4}, "int32"), input_of("x", {2, 3})};
+    for (const auto& [name, vocabulary] :
+         {std::pair<const char*, std::int64_t>{"e", 40}, {"f", other}}) {
+      Array values(DType::kFloat32, {vocabulary, 1});
+      for (std::int64_t i = 0; i < vocabulary; ++i) {
+        values.as<float>()[static_cast<std::size_t>(i)] = factor * static_cast<float>(i);
+      }
+      model.layers.push_back({.name = name,
+                              .kind = "embedding",
+                              .inputs = {{"a", 0}},
+                              .options = {{"vocabulary", vocabulary}, {"dim", std::int64_t{1}}},
+                              .weights = {{"embeddings", std::move(values)}}});
+    }
+    model.outputs = {{"f", 0}, {"x", 0}};
+    return model;
+  };
+  for (const std::int64_t least : {50, 40, 7}) {
+    RandomStream random(21);
+    double largest = 0.0;
+    for (int i = 0; i < 3 * 4; ++i) {
+      const double most = static_cast<double>(std::min<std::int64_t>(least, 40));
+      largest = std::max(largest, std::fmod(std::floor(std::abs(random.normal()) * 1e4), most));
+    }
+    const WholeDifference found = whole_difference(embedded(least, 1), embedded(least, 0));
+    EXPECT_EQ(found.largest, largest) << least;
+    EXPECT_EQ(found.values, 3 * 4 + 2 * 3);
+  }
+  RandomStream random(21);
+  double largest = 0.0;
+  for (int i = 0; i < 3 * 11 * 2; ++i) largest = std::max(largest, std::abs(random.normal()));
+  EXPECT_NEAR(whole_difference(scaled_by(0, {-1, -1, 2}), scaled_by(2, {-1, -1, 2})).largest,
+              2.0 * largest, 1e-6);
 }
 
 TEST(Inputs, BecomeWhatAModelTakes) {

@@ -281,21 +281,37 @@ TEST(JsonWhole, FormsOfLayersOfRtneural) {
 
 TEST(JsonWhole, ArraysThatMakeNoRecurrentLayer) {
   const TempFolder folder;
-  const char* const cases[] = {
-      "[[[1, 2, 3]]]",                                     // alone
-      "[[[1, 2, 3]], [[1, 2, 3]], [1, 2, 3], [1, 2, 3]]",  // four
-      "[[1, 2, 3], [[1, 2, 3]]]",                          // a kernel of one dimension
-      "[[[1, 2, 3]], [1, 2, 3]]",                          // so the recurrent one
-      "[[[1, 2, 3]], [[1, 2, 3, 4]]]",                     // of other gates
-      "[[[1, 2, 3]], [[1, 2, 3]], [1, 2]]",                // a bias too short
-      "[[[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3]]]",           // of one row
-      "[[[1, 2, 3]], [[1, 2, 3], [1, 2, 3]], [[1, 2, 3], [4, 5, 6]]]"};  // of two units
-  for (const char* weights : cases) {
+  const std::pair<int, const char*> cases[] = {
+      {1, "[[[1, 2, 3]]]"},                                     // alone
+      {4, "[[[1, 2, 3]], [[1, 2, 3]], [1, 2, 3], [1, 2, 3]]"},  // four
+      {2, "[[1, 2, 3], [[1, 2, 3]]]"},                          // a kernel of one dimension
+      {2, "[[[1, 2, 3]], [1, 2, 3]]"},                          // so the recurrent one
+      {2, "[[[1, 2, 3]], [[1, 2, 3, 4]]]"},                     // of other gates
+      {3, "[[[1, 2, 3]], [[1, 2, 3]], [1, 2]]"},                // a bias too short
+      {3, "[[[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3]]]"},           // of one row
+      {3, "[[[1, 2, 3]], [[1, 2, 3], [1, 2, 3]], [[1, 2, 3], [4, 5, 6]]]"}};  // of two units
+  for (const auto& [count, weights] : cases) {
     const MappedModel found =
         layers_of(folder, message(R"({"type": "gru", "weights": )", weights, "},", kDenseText));
     EXPECT_TRUE(found.networks.empty() && found.layers.empty()) << weights;
     ASSERT_EQ(found.notes.size(), 1U) << weights;
-    EXPECT_NE(found.notes[0].find("no network was made from 'layers.0'"), std::string::npos);
+    EXPECT_EQ(found.notes[0], message("no network was made from 'layers.0': its ", count,
+                                      " arrays have not the shapes of a gru"));
+  }
+}
+
+// The networks are found all the same.
+TEST(JsonWhole, ALayerWithoutAType) {
+  const TempFolder folder;
+  const std::string alone = "the model is read as its networks alone: 'layers.1' ";
+  for (const auto& [layer, why] :
+       {std::pair(R"({"weights": [[[1]]]})", "is of the type '', which is not computed here"),
+        {"{}", "has no type"}}) {
+    const MappedModel found =
+        layers_of(folder, message(gru_named("a"), ",", layer, ",", kDenseText));
+    EXPECT_TRUE(found.layers.empty()) << layer;
+    EXPECT_EQ(found.networks.size(), 1U) << layer;
+    EXPECT_EQ(found.notes, std::vector<std::string>{alone + why}) << layer;
   }
 }
 
@@ -304,11 +320,15 @@ using Change = std::function<void(MappedModel*)>;
 void expect_refusals(const MappedModel& given, ModelFormat format,
                      const std::vector<std::pair<Change, const char*>>& cases) {
   const TempFolder folder;
+  const std::string end =
+      message(", which a file of ", format == ModelFormat::kNam ? "NeuralAmpModeler" : "RTNeural",
+              " cannot hold");
   for (const auto& [change, word] : cases) {
+    const std::string what = word;
     MappedModel model = given;
     change(&model);
     const std::string text = error_of([&] { save_networks(folder / "m", model, format); });
-    EXPECT_NE(text.find(word), std::string::npos) << word << ": " << text;
+    EXPECT_EQ(text, what.starts_with('[') ? what : message("[save_networks] ", what, end));
     EXPECT_FALSE(std::filesystem::exists(folder / "m"));
   }
 }
@@ -323,41 +343,44 @@ TEST(JsonWhole, WhatRtneuralCannotHoldIsRefusedByName) {
       model->layers.back() = {.name = "end", .kind = kind, .inputs = {{"head", 0}}};
     };
   };
-  expect_refusals(
-      rtneural_model(), ModelFormat::kRtneural,
-      {{option(2, "activation", std::string("selu")), "'between' has the activation selu"},
-       {option(4, "activation", std::string("elu(0.5)")), "elu(0.5)"},
-       {option(1, "initial_h", std::vector<double>(10, 0.5)), "states to begin with"},
-       {option(1, "initial_c", std::vector<double>(10, 0.5)), "states to begin with"},
-       {option(3, "return_state", true), "'second' has return_state true"},
-       {option(3, "reverse", true), "'second' has reverse true"},
-       {last_is("dropout"), "'end' has the kind dropout"},
-       {last_is("time_mean"), "'end' has the kind time_mean"},
-       {[](MappedModel* model) {
-          model->outputs = {{"head", 0}};
-        },
-        "outputs"},
-       {[](MappedModel* model) {
-          model->layers.back().inputs = {{"elu", 0}};
-        },
-        "'end' has inputs"},
-       {[](MappedModel* model) {
-          model->networks.push_back(network_of(spec_of(RnnMode::kGru), "third"));
-        },
-        "'third' is of no layer"},
-       {[](MappedModel* model) {
-          model->layers[3].options["network"] = std::string("first");
-          model->layers[2] = dense_of("between", kUnits, kInput);
-          model->layers[2].inputs = {{"first", 0}};
-          model->networks.pop_back();
-        },
-        "'second' has the network of another layer"},
-       {[](MappedModel* model) {
-          model->layers.resize(2);
-          model->layers[1].options["return_sequences"] = false;
-          model->outputs = {{"first", 0}};
-        },
-        "'first' has return_sequences false"}});
+  expect_refusals(rtneural_model(), ModelFormat::kRtneural,
+                  {{option(2, "activation", std::string("selu")),
+                    "the layer 'between' has the activation selu"},
+                   {option(4, "activation", std::string("elu(0.5)")),
+                    "the layer 'elu' has the activation elu(0.5)"},
+                   {option(1, "initial_h", std::vector<double>(10, 0.5)),
+                    "the network 'first' has states to begin with"},
+                   {option(1, "initial_c", std::vector<double>(10, 0.5)),
+                    "the network 'first' has states to begin with"},
+                   {option(3, "return_state", true), "the layer 'second' has return_state true"},
+                   {option(3, "reverse", true), "the layer 'second' has reverse true"},
+                   {last_is("dropout"), "the layer 'end' has the kind dropout"},
+                   {last_is("time_mean"), "the layer 'end' has the kind time_mean"},
+                   {[](MappedModel* model) {
+                      model->outputs = {{"head", 0}};
+                    },
+                    "the model has outputs other than its last layer's"},
+                   {[](MappedModel* model) {
+                      model->layers.back().inputs = {{"elu", 0}};
+                    },
+                    "the layer 'end' has inputs other than the layer before it"},
+                   {[](MappedModel* model) {
+                      model->networks.push_back(network_of(spec_of(RnnMode::kGru), "third"));
+                    },
+                    "the network 'third' is of no layer of the model"},
+                   {[](MappedModel* model) {
+                      model->layers[3].options["network"] = std::string("first");
+                      model->layers[2] = dense_of("between", kUnits, kInput);
+                      model->layers[2].inputs = {{"first", 0}};
+                      model->networks.pop_back();
+                    },
+                    "the layer 'second' has the network of another layer"},
+                   {[](MappedModel* model) {
+                      model->layers.resize(2);
+                      model->layers[1].options["return_sequences"] = false;
+                      model->outputs = {{"first", 0}};
+                    },
+                    "the layer 'first' has return_sequences false"}});
 }
 
 TEST(JsonWhole, WhatNamCannotHoldIsRefusedByName) {
@@ -368,26 +391,29 @@ TEST(JsonWhole, WhatNamCannotHoldIsRefusedByName) {
       model->outputs = {{layer.name, 0}};
     };
   };
-  expect_refusals(nam_model(), ModelFormat::kNam,
-                  {{option(2, "activation", std::string("tanh")), "'head' has the activation tanh"},
-                   {[](MappedModel* model) {
-                      model->layers[2] = dense_of("head", kUnits, 2);
-                      model->layers[2].inputs = {{"lstm", 0}};
-                    },
-                    "'head' has 2 units"},
-                   {[](MappedModel* model) {
-                      model->networks[0] = network_of(spec_of(RnnMode::kGru), "lstm");
-                      model->layers[1].options.erase("initial_c");
-                    },
-                    "'lstm' has a gru"},
-                   {[](MappedModel* model) {
-                      model->layers.pop_back();
-                      model->outputs = {{"lstm", 0}};
-                    },
-                    "a dense layer of 1 unit"},
-                   {add(activation_of("end", "tanh")), "'end' has"},
-                   {add(dense_of("second", 1, 1)), "'second' has"},
-                   {option(1, "initial_h", std::vector<double>(4, 0.5)), "4 values of initial_h"}});
+  expect_refusals(
+      nam_model(), ModelFormat::kNam,
+      {{option(2, "activation", std::string("tanh")), "the layer 'head' has the activation tanh"},
+       {[](MappedModel* model) {
+          model->layers[2] = dense_of("head", kUnits, 2);
+          model->layers[2].inputs = {{"lstm", 0}};
+        },
+        "the layer 'head' has 2 units"},
+       {[](MappedModel* model) {
+          model->networks[0] = network_of(spec_of(RnnMode::kGru), "lstm");
+          model->layers[1].options.erase("initial_c");
+        },
+        "the layer 'lstm' has a gru"},
+       {[](MappedModel* model) {
+          model->layers.pop_back();
+          model->outputs = {{"lstm", 0}};
+        },
+        "[save_networks] a file of NeuralAmpModeler has a head behind its LSTM, expected a dense "
+        "layer of 1 unit behind the recurrent one"},
+       {add(activation_of("end", "tanh")), "the layer 'end' has a place behind the head"},
+       {add(dense_of("second", 1, 1)), "the layer 'second' has a place behind the head"},
+       {option(1, "initial_h", std::vector<double>(4, 0.5)),
+        "[layers] the layer 'lstm' (recurrent) has 4 values of initial_h, expected 5 or none"}});
 }
 
 }  // namespace

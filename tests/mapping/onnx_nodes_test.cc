@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/message.h"
 #include "mapping/networks.h"
 
 namespace openrnn {
@@ -57,8 +58,8 @@ std::string only_note(const OnnxModel& model) {
 
 void expect_note(const OnnxModel& model, const std::string& part) {
   const std::string note = only_note(model);
-  EXPECT_NE(note.find(part), std::string::npos) << part << "\nis not in\n" << note;
   EXPECT_TRUE(note.starts_with("[onnx] node 'n' (")) << note;
+  EXPECT_EQ(note.substr(note.find(": ") + 2), part);
 }
 
 // ---- Attributes --------------------------------------------------------------------------------
@@ -132,24 +133,35 @@ TEST(OnnxNodes, AttributesThatAreRefused) {
                           std::int64_t dirs = 1) {
     expect_note(model_of(op, std::move(attributes), dirs), part);
   };
-  refused("LSTM", {{"slope", 1.0f}}, "the attribute slope is not known");
-  refused("LSTM", {{"clip", 1.0f}, {"slope", 1.0f}}, "the attribute slope is not known");
-  refused("LSTM", {{"direction", std::string("reverse")}}, "the direction is reverse, expected");
-  refused("LSTM", {{"direction", std::string("up")}}, "the direction is 'up', expected forward");
+  refused("LSTM", {{"slope", 1.0f}},
+          "the attribute slope is not known, expected those of ONNX's operator");
+  refused("LSTM", {{"clip", 1.0f}, {"slope", 1.0f}},
+          "the attribute slope is not known, expected those of ONNX's operator");
+  refused("LSTM", {{"direction", std::string("reverse")}},
+          "the direction is reverse, expected forward or bidirectional");
+  refused("LSTM", {{"direction", std::string("up")}},
+          "the direction is 'up', expected forward, reverse or bidirectional");
   for (const float clip : {0.0f, -1.0f, INFINITY, NAN}) {
-    refused("LSTM", {{"clip", clip}}, "expected a finite number above 0");
+    refused("LSTM", {{"clip", clip}},
+            message("clip is ", clip, ", expected a finite number above 0"));
   }
   refused("LSTM", {{"layout", std::int64_t{2}}}, "layout is 2, expected 0 or 1");
   refused("LSTM", {{"layout", std::int64_t{-1}}}, "layout is -1, expected 0 or 1");
-  refused("LSTM", {{"activations", Texts{"Tanh"}}}, "1 activations are there, expected 3 for each");
+  refused("LSTM", {{"activations", Texts{"Tanh"}}},
+          "1 activations are there, expected 3 for each direction");
   refused("GRU", {{"activations", Texts{"Tanh", "Tanh", "Tanh"}}},
           "3 activations are there, expected 2 for each direction");
-  refused("RNN", {{"activations", Texts{"Sinh"}}}, "the activation is 'Sinh', expected one that");
+  refused("RNN", {{"activations", Texts{"Sinh"}}},
+          "the activation is 'Sinh', expected one that ONNX has");
   refused("RNN", {{"activations", Texts{"Affine"}}},
-          "the activation Affine has no activation_alpha");
+          "the activation Affine has no activation_alpha, expected it: ONNX has no operator of "
+          "this name that says its value");
   refused("RNN", {{"activations", Texts{"Affine"}}, {"activation_alpha", Floats{1.0f}}},
-          "the activation Affine has no activation_beta");
-  refused("RNN", {{"activations", Texts{"ScaledTanh"}}}, "has no activation_alpha");
+          "the activation Affine has no activation_beta, expected it: ONNX has no operator of this "
+          "name that says its value");
+  refused("RNN", {{"activations", Texts{"ScaledTanh"}}},
+          "the activation ScaledTanh has no activation_alpha, expected it: ONNX has no operator of "
+          "this name that says its value");
   refused("RNN", {{"activations", Texts{"Elu"}}, {"activation_alpha", Floats{NAN}}},
           "activation_alpha is nan, expected finite numbers");
   refused("RNN",
@@ -172,25 +184,33 @@ TEST(OnnxNodes, ShapesAndTypes) {
     expect_note(model, part);
   };
   const DType f32 = DType::kFloat32;
-  refused("W", values_of(f32, {12, 2}, 1), "expected floating ones of three dimensions");
-  refused("R", values_of(f32, {12, 3}, 1), "expected floating ones of three dimensions");
+  refused("W", values_of(f32, {12, 2}, 1),
+          "W is float32 [12, 2] and R [1, 12, 3], expected floating ones of three dimensions");
+  refused("R", values_of(f32, {12, 3}, 1),
+          "W is float32 [1, 12, 2] and R [12, 3], expected floating ones of three dimensions");
   refused("W", Array(DType::kInt32, {1, 12, 2}),
-          "W is int32 [1, 12, 2] and R [1, 12, 3], expected");
-  refused("W", values_of(f32, {1, 13, 2}, 1), "expected 4 blocks of hidden_size");
-  refused("W", values_of(f32, {1, 16, 2}, 1), "expected 4 blocks of hidden_size");
-  refused("R", values_of(f32, {1, 12, 4}, 1), "expected 4 blocks of hidden_size");
+          "W is int32 [1, 12, 2] and R [1, 12, 3], expected floating ones of three dimensions");
+  refused("W", values_of(f32, {1, 13, 2}, 1),
+          "W is [1, 13, 2], R [1, 12, 3] and hidden_size 3, expected 4 blocks of hidden_size");
+  refused("W", values_of(f32, {1, 16, 2}, 1),
+          "W is [1, 16, 2], R [1, 12, 3] and hidden_size 3, expected 4 blocks of hidden_size");
+  refused("R", values_of(f32, {1, 12, 4}, 1),
+          "W is [1, 12, 2], R [1, 12, 4] and hidden_size 4, expected 4 blocks of hidden_size");
   refused("R", values_of(f32, {1, 16, 3}, 1),
           "R is float32 [1, 16, 3], expected float32 [1, 12, 3]");
-  refused("R", values_of(DType::kFloat64, {1, 12, 3}, 1), "R is float64 [1, 12, 3], expected");
+  refused("R", values_of(DType::kFloat64, {1, 12, 3}, 1),
+          "R is float64 [1, 12, 3], expected float32 [1, 12, 3]");
   refused("W", values_of(f32, {2, 12, 2}, 1),
           "W is float32 [2, 12, 2], expected float32 [1, 12, 2]");
   refused("B", values_of(f32, {1, 12}, 1), "B is float32 [1, 12], expected float32 [1, 24]");
-  refused("W", Array(f32, {1, 12, 0}), "input_size");
+  refused("W", Array(f32, {1, 12, 0}), "[RnnSpec] input_size is 0, expected 1 to 4194304");
   for (const std::int64_t hidden : {2, 0, -3}) {
-    expect_note(model_of("RNN", {{"hidden_size", hidden}}), "expected 1 blocks of hidden_size");
+    expect_note(model_of("RNN", {{"hidden_size", hidden}}),
+                message("W is [1, 3, 2], R [1, 3, 3] and hidden_size ", hidden,
+                        ", expected 1 blocks of hidden_size"));
   }
   expect_note(model_of("LSTM", {{"hidden_size", std::int64_t{4}}}),
-              "and hidden_size 4, expected 4 blocks of hidden_size");
+              "W is [1, 12, 2], R [1, 12, 3] and hidden_size 4, expected 4 blocks of hidden_size");
   OnnxModel model = model_of("LSTM");
   model.graph.initializers.push_back(OnnxTensor::of("P", values_of(f32, {1, 12}, 4)));
   model.graph.nodes[0].inputs = {"x", "W", "R", "", "", "", "", "P"};
@@ -206,7 +226,7 @@ TEST(OnnxNodes, WeightsThatAreNoConstants) {
   model.graph.nodes[0].inputs[2] = "computed";
   expect_note(model, "R is computed when the model runs, expected constants");
   model.graph.nodes[0].inputs = {"x", "W", "R", "computed"};
-  expect_note(model, "B is computed when the model runs");
+  expect_note(model, "B is computed when the model runs, expected constants");
   model.graph.nodes.insert(model.graph.nodes.begin(),
                            node_of("DequantizeLinear", {"q"}, {"computed"}, {}, "dq"));
   const MappedModel mapped = networks_from_onnx(model);

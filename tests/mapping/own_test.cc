@@ -214,33 +214,49 @@ std::string error_with_layers(const std::string& from, const std::string& to) {
 }
 
 TEST(OwnFile, TextsOfLayersThatDoNotFit) {
+  const char* const place = "an input or output is no [NAME, NUMBER], expected one";
+  const char* const units = "the option 'units' is of another type than its default";
+  const char* const names =
+      "the layer 'head/a' has tensors of other names than embeddings, kernel, bias and "
+      "slots/SLOT/NAME";
   const std::array<const char*, 3> cases[] = {
-      {"", "{", "is no JSON"},
       {"", "[]", "no 'layers' in [], expected it"},
-      {"", R"({"layers": {}})", "'layers' is no list"},
-      {"", R"({"layers": []})", "no 'outputs'"},
-      {"", R"({"layers": [], "outputs": []})", "no output"},
-      {"", R"({"layers": [3], "outputs": []})", "no 'name' in 3"},
-      {R"("kind":"dense")", R"("kind":3)", "'kind' is no string"},
-      {R"("kind":"dense")", R"("kind":"conv")", "the kind of layer 'conv'"},
-      {R"([["gru",0]])", R"([["gru",0,1]])", "is no [NAME, NUMBER]"},
-      {R"([["gru",0]])", R"([[0,"gru"]])", "is no [NAME, NUMBER]"},
-      {R"([["gru",0]])", R"([["gru",0.5]])", "is no [NAME, NUMBER]"},
-      {R"([["gru",0]])", R"(["gru"])", "is no [NAME, NUMBER]"},
-      {R"("units":3)", R"("units":3.0)", "the option 'units' is of another type"},
-      {R"("units":3)", R"("units":"3")", "the option 'units' is of another type"},
-      {R"("units":3)", R"("units":4)", "has kernel float32 [2, 3]"},
-      {R"("units":3)", R"("other":3)", "other"},
-      {R"({"units":3})", R"([])", "options and crc32c of a layer are no objects"},
-      {R"("slots/m/kernel")", R"("slots/kernel")", "tensors of other names"},
-      {R"("slots/m/kernel")", R"("slots/m/other")", "tensors of other names"},
+      {"", R"({"layers": {}})", "'layers' is no list, expected one"},
+      {"", R"({"layers": []})", "no 'outputs' in {\"layers\":[]}, expected it"},
+      {"", R"({"layers": [], "outputs": []})", "[layers] no output, expected at least one"},
+      {"", R"({"layers": [3], "outputs": []})", "no 'name' in 3, expected it"},
+      {R"("kind":"dense")", R"("kind":3)", "'kind' is no string, expected one"},
+      {R"([["gru",0]])", R"([["gru",0,1]])", place},
+      {R"([["gru",0]])", R"([[0,"gru"]])", place},
+      {R"([["gru",0]])", R"([["gru",0.5]])", place},
+      {R"([["gru",0]])", R"(["gru"])", place},
+      {R"([["gru",0]])", R"("gru")", "'inputs' is no list, expected one"},
+      {R"("units":3)", R"("units":3.0)", units},
+      {R"("units":3)", R"("units":"3")", units},
+      {R"("units":3)", R"("units":true)", units},
+      {R"("units":3)", R"("units":[3])", units},
+      {R"("units":3)", R"("units":4)",
+       "[layers] the layer 'head/a' (dense) has kernel float32 [2, 3], expected float32 [2, 4]"},
+      {R"("units":3)", R"("other":3)", "[layers] the layer 'head/a' (dense) has no option 'other'"},
+      {R"({"units":3})", R"([])", "options and crc32c of a layer are no objects, expected two"},
+      {R"("slots/m/kernel")", R"("slots/kernel")", names},
+      {R"("slots/m/kernel")", R"("slots/m/other")", names},
       {R"("slots/m/kernel")", R"("slots/n/kernel")",
-       "tensor 'layers/head/a/slots/n/kernel' is not"},
-      {R"("slots/m/kernel")", R"("slot/m/kernel")", "tensors of other names"},
-      {R"("kernel":)", R"("kernel":1)", "has the checksum"},
-      {R"("kernel":)", R"("kernel":-)", "has the checksum"},
+       "tensor 'layers/head/a/slots/n/kernel' is not there"},
+      {R"("slots/m/kernel")", R"("slot/m/kernel")", names},
   };
   for (const auto& [from, to, expected] : cases) {
+    const std::string found = error_with_layers(from, to);
+    EXPECT_EQ(found.substr(found.find(" @ ")), std::string(" @ 0] openrnn.layers: ") + expected)
+        << to;
+  }
+  const std::array<const char*, 3> others[] = {
+      {"", "{", "is no JSON"},
+      {R"("kind":"dense")", R"("kind":"conv")", "the kind of layer 'conv', expected one of input"},
+      {R"("kernel":)", R"("kernel":1)", "tensor 'layers/head/a/kernel' has the checksum "},
+      {R"("kernel":)", R"("kernel":-)", "tensor 'layers/head/a/kernel' has the checksum "},
+  };
+  for (const auto& [from, to, expected] : others) {
     const std::string found = error_with_layers(from, to);
     EXPECT_NE(found.find(expected), std::string::npos) << to << "\n" << found;
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -52,8 +53,12 @@ TEST(Clip, RefusesWhatIsNotFinite) {
   std::vector<DeviceArray> gradients{array_of({1.0F, nan})};
   EXPECT_EQ(error_of<ArgumentError>([&] { clip_by_global_norm(gradients, 1.0); }),
             "[clip_by_global_norm] gradients with a global norm of nan, expected finite gradients");
-  EXPECT_EQ(error_of<ArgumentError>([&] { clip_by_global_norm(gradients, 0.0); }),
-            "[clip_by_global_norm] clip_norm 0, expected a number above 0");
+  for (const auto& [norm, text] :
+       {std::pair(0.0, "0"), {-2.5, "-2.5"}, {std::nan(""), "nan"}, {-HUGE_VAL, "-inf"}}) {
+    EXPECT_EQ(
+        error_of<ArgumentError>([&, norm = norm] { clip_by_global_norm(gradients, norm); }),
+        std::string("[clip_by_global_norm] clip_norm ") + text + ", expected a number above 0");
+  }
   EXPECT_EQ(gradients[0].to_host().as<float>()[0], 1.0F);
 }
 
@@ -304,6 +309,37 @@ TEST(Optimizer, TakesTheEndsOfItsBounds) {
             "[AdagradOptimizer] initial_accumulator_value 0, expected a number above 0");
   EXPECT_EQ(error([] { AdagradOptimizer optimizer(0.1, HUGE_VAL); }),
             "[AdagradOptimizer] initial_accumulator_value inf, expected a number above 0");
+}
+
+// Every option of every optimizer: no comparison with NaN may let it through.
+TEST(Optimizer, NoOptionIsNotANumber) {
+  const double nan = std::nan("");
+  const std::tuple<std::function<void()>, const char*, const char*> cases[] = {
+      {[=] { MomentumOptimizer(0.1, nan); }, "Momentum", "momentum nan, expected 0 to below 1"},
+      {[=] { AdagradOptimizer(0.1, nan); }, "Adagrad",
+       "initial_accumulator_value nan, expected a number above 0"},
+      {[=] { RMSPropOptimizer(0.1, nan, 0.0, 0.0); }, "RMSProp", "decay nan, expected 0 to 1"},
+      {[=] { RMSPropOptimizer(0.1, 0.5, nan, 0.0); }, "RMSProp",
+       "momentum nan, expected 0 to below 1"},
+      {[=] { RMSPropOptimizer(0.1, 0.5, 0.0, nan); }, "RMSProp",
+       "epsilon nan, expected at least 0"},
+      {[=] { AdamOptimizer(0.1, nan, 0.5, 0.0); }, "Adam", "beta1 nan, expected 0 to below 1"},
+      {[=] { AdamOptimizer(0.1, 0.5, nan, 0.0); }, "Adam", "beta2 nan, expected 0 to below 1"},
+      {[=] { AdamOptimizer(0.1, 0.5, 0.5, nan); }, "Adam", "epsilon nan, expected at least 0"},
+      {[=] { AdamWOptimizer(0.1, nan, 0.5, 0.0, 0.0); }, "AdamW",
+       "beta1 nan, expected 0 to below 1"},
+      {[=] { AdamWOptimizer(0.1, 0.5, nan, 0.0, 0.0); }, "AdamW",
+       "beta2 nan, expected 0 to below 1"},
+      {[=] { AdamWOptimizer(0.1, 0.5, 0.5, nan, 0.0); }, "AdamW",
+       "epsilon nan, expected a finite number of at least 0"},
+      {[=] { AdamWOptimizer(0.1, 0.5, 0.5, 0.0, nan); }, "AdamW",
+       "weight_decay nan, expected a finite number of at least 0"},
+      {[=] { AdamOptimizer optimizer(nan); }, "Adam",
+       "learning_rate nan, expected a finite number of at least 0"},
+  };
+  for (const auto& [make, name, said] : cases) {
+    EXPECT_EQ(error_of<ArgumentError>(make), std::string("[") + name + "Optimizer] " + said);
+  }
 }
 
 TEST(Optimizer, AdamWTakesTheEndsOfItsBounds) {

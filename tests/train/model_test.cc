@@ -94,9 +94,16 @@ TEST(ScoreText, OneSymbolAndUnknownOnes) {
 
 TEST(ScoreText, EachUnknownSymbolHasItsBits) {
   Model model;
-  const std::string text = "a?b!c?";
-  EXPECT_NEAR(score_text(model.model(), model.vocabulary(), text).bits,
-              model.plain_bits("\n", text) + 3.0 * std::log2(249.0), 1e-3);
+  // One that is read in several calls, with unknown symbols in each, and some in front of it.
+  std::string long_text = random_text(700);
+  for (std::size_t i = 30; i < long_text.size(); i += 60) long_text[i] = '?';
+  for (const auto& [context, text, unknown] :
+       {std::tuple<std::string, std::string, double>{"\n", "a?b!c?", 3.0},
+        {"\n", long_text, 12.0},
+        {"?a!", long_text, 12.0}}) {
+    const TextScore score = score_text(model.model(), model.vocabulary(), text, context);
+    EXPECT_NEAR(score.bits, model.plain_bits(context, text) + unknown * std::log2(249.0), 1e-2);
+  }
 }
 
 TEST(SampleText, DependsOnTheSeedAlone) {

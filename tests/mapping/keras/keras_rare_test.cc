@@ -2,6 +2,8 @@
 // stacks.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "mapping/keras/keras_text.h"
 #include "support/expect_error.h"
 
@@ -91,7 +93,7 @@ TEST(KerasRare, CellsThatDiffer) {
     append(&tensors, std::move(second));
     return network_names(loaded({.version = "2.4.0", .layers = {{"l", tensors}}}));
   };
-  const Names one{"l"}, two{"l_0", "l_1"};
+  const Names one{"l"}, two{"l_0", "l_1"}, three{"l_0", "l_1", "l_2"};
   EXPECT_EQ(names_of(cell(3, 3, 4, true, "cell")), one);
   EXPECT_EQ(names_of(cell(2, 3, 4, true, "cell")), two);
   EXPECT_EQ(names_of(cell(3, 3, 3, true, "cell")), two);
@@ -107,6 +109,86 @@ TEST(KerasRare, CellsThatDiffer) {
                            R"({"class_name": "LSTMCell", "config": {"activation": ")", activation,
                            R"("}}]}})"));
     EXPECT_EQ(network_names(loaded({.config = sequential(text), .layers = {{"l", equal}}})), names);
+  }
+  // Of three cells the second or the third may be the one that differs.
+  for (const auto& [units, activations, names] :
+       {std::tuple(3, std::array{"tanh", "tanh", "tanh"}, one),
+        {3, {"tanh", "relu", "tanh"}, three},
+        {3, {"tanh", "tanh", "relu"}, three},
+        {3, {"relu", "tanh", "tanh"}, three},
+        {2, {"tanh", "tanh", "tanh"}, three}}) {
+    LayerTensors tensors = cell(3, 3, 4, true, "lstm_cell");
+    append(&tensors, cell(units, 3, 4, true, "lstm_cell_1"));
+    append(&tensors, cell(3, units, 4, true, "lstm_cell_2"));
+    std::string cells;
+    for (const char* activation : activations) {
+      cells += message(cells.empty() ? "" : ", ", R"({"class_name": "LSTMCell", "config": )",
+                       R"({"activation": ")", activation, R"("}})");
+    }
+    const std::string text =
+        layer_text("RNN", "l",
+                   message(R"("cell": {"class_name": "StackedRNNCells", "config": {"cells": [)",
+                           cells, "]}}"));
+    EXPECT_EQ(network_names(loaded({.config = sequential(text), .layers = {{"l", tensors}}})),
+              names)
+        << units << cells;
+  }
+}
+
+// Which of several outputs a layer takes, and which of them are outputs of the model.
+TEST(KerasRare, OutputsOfALayerKeepTheirNumbers) {
+  MappedModel model;
+  model.networks = {network_of({.num_units = 5, .input_size = 3, .single_bias = true}, "l")};
+  model.layers = {
+      {.name = "x", .kind = "input", .options = {{"shape", std::vector<std::int64_t>{-1, -1, 3}}}},
+      {.name = "l",
+       .kind = "recurrent",
+       .inputs = {{"x", 0}},
+       .options = {{"network", std::string("l")},
+                   {"return_sequences", false},
+                   {"return_state", true}}},
+      {.name = "s", .kind = "subtract", .inputs = {{"l", 2}, {"l", 0}}},
+      {.name = "a", .kind = "add", .inputs = {{"l", 1}, {"s", 0}, {"l", 2}}},
+      {.name = "r", .kind = "activation", .inputs = {{"l", 1}}}};
+  model.outputs = {{"l", 2}, {"a", 0}, {"r", 0}, {"l", 1}};
+  const TempFolder folder;
+  save_networks(folder / "m", model, ModelFormat::kOpenrnn);
+  const MappedModel found = load_networks(folder / "m");
+  ASSERT_EQ(found.layers.size(), model.layers.size());
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    EXPECT_EQ(found.layers[i].inputs, model.layers[i].inputs) << i;
+  }
+  EXPECT_EQ(found.outputs, model.outputs);
+  // A file of Keras is a chain of first outputs.
+  model.layers.erase(model.layers.begin() + 2, model.layers.begin() + 4);
+  model.outputs = {{"r", 0}};
+  for (const auto& [format, what] : {std::pair(ModelFormat::kKeras, "a .keras file"),
+                                     {ModelFormat::kKerasH5, "a Keras .h5 file"}}) {
+    expect_error<UnsupportedError>(
+        [&, format = format] { save_networks(folder / "n", model, format); },
+        message("[save_networks] the layer 'r' has inputs other than the layer before it, which ",
+                what, " cannot hold"));
+  }
+}
+
+// Two rows of biases are those of a GRU that resets after the product, one row those of another.
+TEST(KerasRare, AConfigurationAndABiasThatDiffer) {
+  for (const auto& [said, bias, agree] : {std::tuple("true", Shape{9}, false),
+                                          {"false", Shape{2, 9}, false},
+                                          {"true", Shape{2, 9}, true},
+                                          {"false", Shape{9}, true}}) {
+    const MappedModel model =
+        loaded({.config = sequential(layer_text(
+                    "GRU", "l",
+                    message(R"("recurrent_activation": "sigmoid", )", R"("reset_after": )", said))),
+                .layers = {{"l", cell_of(3, bias)}}});
+    ASSERT_EQ(model.networks.size(), agree ? 1U : 0U) << said;
+    if (agree) {
+      EXPECT_EQ(model.networks[0].spec.reset_after, bias.size() == 2);
+      continue;
+    }
+    EXPECT_EQ(model.notes.at(0), message("no network was made from 'l': reset_after is ", said,
+                                         " in its configuration and not by its bias"));
   }
 }
 

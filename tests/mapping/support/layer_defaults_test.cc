@@ -101,6 +101,63 @@ TEST(LayerDefaults, HowManyInputsEachKindTakes) {
   }
 }
 
+// What is made of a layer with these weights, or why it is refused.
+std::string said_of(const std::string& kind, std::vector<LayerWeight> weights) {
+  MappedLayer layer{.name = "e", .kind = kind, .weights = std::move(weights)};
+  layer.options = {{"units", std::int64_t{2}}};
+  if (kind == "embedding") {
+    layer.options = {{"vocabulary", std::int64_t{3}}, {"dim", std::int64_t{2}}};
+  }
+  const DType dtype = kind == "embedding" ? DType::kInt32 : DType::kFloat32;
+  const std::vector<LayerValue> inputs{{dtype, {-1, 3}}};
+  try {
+    return to_string(layer_outputs(layer, inputs, find_spec_in({}))[0].shape);
+  } catch (const ArgumentError& error) {
+    const std::string text = error.what();
+    return text.substr(text.find(") ") + 2);
+  }
+}
+
+// Each weight has exactly its name: none in front of it, behind it or of other letters.
+TEST(LayerDefaults, NamesOfWeights) {
+  const Array kernel(DType::kFloat32, {3, 2}), bias(DType::kFloat32, {2});
+  EXPECT_EQ(said_of("dense", {{"kernel", kernel}, {"bias", bias}}), "[-1, 2]");
+  EXPECT_EQ(said_of("embedding", {{"embeddings", kernel}}), "[-1, 3, 2]");
+  for (const std::string other : {"a/", "recurrent_", "", "KERNEL", "bias"}) {
+    for (const std::string end : {"", "/a", ":0", "s"}) {
+      for (const std::string name : {"kernel", "bias", "embeddings"}) {
+        const bool is_word = other == "KERNEL" || other == "bias";
+        const std::string given = (is_word ? other : other + name) + end;
+        if (given == name) continue;
+        const std::string said = "has the weight '" + given + "', expected '" + name + "'";
+        const auto found = name == "kernel" ? said_of("dense", {{given, kernel}, {"bias", bias}})
+                           : name == "bias" ? said_of("dense", {{"kernel", kernel}, {given, bias}})
+                                            : said_of("embedding", {{given, kernel}});
+        EXPECT_EQ(found, said);
+      }
+    }
+  }
+}
+
+// Each weight and each of its slots has the shape and the dtype of its place.
+TEST(LayerDefaults, ShapesOfWeightsAndSlots) {
+  const Array kernel(DType::kFloat32, {3, 2}), bias(DType::kFloat32, {2});
+  const Array wide(DType::kFloat64, {2}), row(DType::kFloat32, {1, 2});
+  const auto with_slots = [&](const Array& m, const Array& v) {
+    return said_of("dense", {{"kernel", kernel}, {"bias", bias, {{"m", m}, {"v", v}}}});
+  };
+  EXPECT_EQ(with_slots(bias, bias), "[-1, 2]");
+  EXPECT_EQ(with_slots(wide, bias), "has the slot 'm' float64 [2], expected float32 [2]");
+  EXPECT_EQ(with_slots(bias, wide), "has the slot 'v' float64 [2], expected float32 [2]");
+  EXPECT_EQ(with_slots(bias, row), "has the slot 'v' float32 [1, 2], expected float32 [2]");
+  EXPECT_EQ(said_of("dense", {{"kernel", kernel}, {"bias", row}}),
+            "has bias float32 [1, 2], expected float32 [2]");
+  EXPECT_EQ(said_of("dense", {{"kernel", kernel}, {"bias", bias}, {"more", bias}}),
+            "has 3 weights, expected 2");
+  EXPECT_EQ(said_of("embedding", {{"embeddings", kernel}, {"more", bias}}),
+            "has 2 weights, expected 1");
+}
+
 TEST(LayerDefaults, ParenthesesThatDoNotClose) {
   for (const char* text : {"elu(1", "elu(", "elu(1)x", "elu)", "(1)", "hard_sigmoid(0.2, 0.5"}) {
     const std::string error = error_of<ArgumentError>([&] { parse_layer_function(text); });

@@ -65,7 +65,8 @@ TEST(TfCells, Classes) {
 }
 
 TEST(TfCells, NumbersBehindAClass) {
-  for (const char* name : {"lstm_cell_1", "lstm_cell_12"}) {
+  for (const char* name : {"lstm_cell_0", "lstm_cell_1", "lstm_cell_10", "lstm_cell_23",
+                           "lstm_cell_456", "lstm_cell_789"}) {
     EXPECT_EQ(loaded(cell_at(message("rnn/", name))).networks.size(), 1U) << name;
   }
   for (const char* name : {"lstm_cell_x", "lstm_cell_1x", "lstm_cell_", "lstm_cell1",
@@ -74,6 +75,32 @@ TEST(TfCells, NumbersBehindAClass) {
     EXPECT_TRUE(model.networks.empty()) << name;
     EXPECT_TRUE(model.notes.empty()) << name;
     EXPECT_EQ(model.not_understood.size(), 2U) << name;
+  }
+}
+
+// Each name of TensorFlow 1.0 and 1.1 by itself is that of the newer one.
+TEST(TfCells, OldNamesOfTensors) {
+  const std::string lstm = "rnn/lstm_cell/", gru = "rnn/gru_cell/";
+  const Tensors projected{
+      {lstm + "bias", {12}}, {lstm + "kernel", {4, 12}}, {lstm + "projection/kernel", {3, 2}}};
+  const Tensors reset{{gru + "candidate/bias", {3}},
+                      {gru + "candidate/kernel", {5, 3}},
+                      {gru + "gates/bias", {6}},
+                      {gru + "gates/kernel", {5, 6}}};
+  for (const Tensors& given : {projected, reset}) {
+    const MappedModel expected = loaded(given);
+    ASSERT_EQ(expected.networks.size(), 1U);
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      Tensors renamed = given;
+      std::string& name = renamed[i].first;
+      const std::size_t at = name.rfind('/') + 1;
+      name.replace(at, name.npos, name.substr(at) == "bias" ? "biases" : "weights");
+      const MappedModel found = loaded(renamed);
+      ASSERT_EQ(found.networks.size(), 1U) << name;
+      EXPECT_EQ(found.networks[0].spec, expected.networks[0].spec) << name;
+      EXPECT_TRUE(same_bytes(found.networks[0].params, expected.networks[0].params)) << name;
+      EXPECT_TRUE(found.not_understood.empty()) << name;
+    }
   }
 }
 

@@ -189,6 +189,10 @@ def test_pytorchs_names_against_the_mapping_of_the_tests(mode, direction, proj):
     back = openrnn.canonical_from_torch(state, mode, **options)
     for given, found in zip(weights + biases, back[0] + back[1], strict=True):
         np.testing.assert_array_equal(found, given)
+    # The tensors go by their names, in whatever order they come.
+    reordered = openrnn.canonical_from_torch(dict(reversed(state.items())), mode, **options)
+    for given, found in zip(weights + biases, reordered[0] + reordered[1], strict=True):
+        np.testing.assert_array_equal(found, given)
     # The buffer is PyTorch's parameters in order, all weights before all biases.
     order = sorted(state, key=lambda name: name.startswith("bias"))
     if not proj:

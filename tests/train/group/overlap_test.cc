@@ -44,10 +44,10 @@ Tensor waits(const Tensor& x, std::function<void()> until) {
 class TwoMatrices : public Task {
  public:
   enum Used : std::uint8_t { kA = 1, kB = 2, kBoth = 3 };
-  TwoMatrices()
-      : a("a", values({3, 700}, 1)),
+  explicit TwoMatrices(DType dtype = DType::kFloat32)
+      : a("a", cast(values({3, 700}, 1).view(), dtype)),
         b("b", values({700, 600}, 2)),
-        x(Tensor(values({8, 3}, 3, 5.0).view())) {}
+        x(Tensor(cast(values({8, 3}, 3, 5.0).view(), dtype).view())) {}
   static Array values(const Shape& shape, std::uint64_t seed, double most = 0.05) {
     Array made(DType::kFloat32, shape);
     RandomStream random(seed);
@@ -72,7 +72,7 @@ class TwoMatrices : public Task {
     const Tensor left = used & kA ? a.read() : Tensor(values({3, 700}, 4).view());
     Tensor h = ops::square(ops::matmul(rows, left));
     if (until) h = waits(h, until);
-    if (used & kB) h = ops::matmul(h, b.read());
+    if (used & kB) h = ops::matmul(h, ops::cast(b.read(), h.dtype()));
     return ops::reduce_mean(ops::square(h));
   }
   double validate(bool) override { return 0.0; }
@@ -93,10 +93,11 @@ std::string bytes_of(const Variable& variable) {
 
 /// What a run of 5 steps leaves; `prepare` is called before each.
 std::string run(Communicator* all, bool overlap, std::int64_t parts,
-                const std::function<void(TwoMatrices&, std::int64_t)>& prepare = {}) {
+                const std::function<void(TwoMatrices&, std::int64_t)>& prepare = {},
+                DType dtype = DType::kFloat32) {
   Graph graph;
   const Graph::AsDefault current(graph);
-  TwoMatrices task;
+  TwoMatrices task(dtype);
   const auto optimizer = make_optimizer("momentum", 0.1);
   Fit fit(task, *optimizer,
           {.steps = 5,
@@ -146,6 +147,18 @@ TEST(Overlap, AnErrorOfOneRanksBackwardPassEndsAllByName) {
   });
   EXPECT_EQ(errors[0], "[Group] rank 1 of 2 has failed: [waits] no memory");
   EXPECT_EQ(errors[1], "[waits] no memory");
+}
+
+// With 16 bits a loss is scaled: gradients are divided by it before they are sent, those of
+// variables of 32 bits too.
+TEST(Overlap, OfAScaledLossIsOfTheGradientsThemselves) {
+  const std::string expected = run(nullptr, false, 2, {}, DType::kFloat16);
+  const TwoMatrices before(DType::kFloat16);
+  EXPECT_TRUE(expected != bytes_of(before.a) + bytes_of(before.b)) << "steps were applied";
+  const auto errors = on_ranks(2, [&](Communicator& all) {
+    EXPECT_TRUE(run(&all, true, 2, {}, DType::kFloat16) == expected);
+  });
+  for (const std::string& each : errors) EXPECT_EQ(each, "");
 }
 
 // A plan is of some variables in some order: of others a new one is made.
