@@ -1,11 +1,14 @@
 """Networks and whole models of files: what they hold, say and refuse."""
 
+import pathlib
+
 import numpy as np
 import openrnn
 import pytest
 from openrnn import layers
 from openrnn._files import _whole
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 X = np.random.default_rng(1).normal(size=(5, 4, 3)).astype("float32")
 
 
@@ -187,3 +190,26 @@ def test_networks_of_files_say_what_they_are(tmp_path):
         "[canonical_from_torch] a state with ['weight_ih_l0'], expected ['weight_ih_l0', "
         "'weight_hh_l0', 'bias_ih_l0', 'bias_hh_l0']"
     )
+
+
+def test_slots_of_layers_are_kept_also_when_the_model_is_made(tmp_path):
+    """What an optimizer keeps of each weight, by the weight's name and its own."""
+    loaded = openrnn.load(ROOT / "fuzz/corpus/json_model/good_rtneural")
+    (head,) = (one for one in loaded.layers if one["kind"] == "dense")
+    slots = {name: {f"{slot}_of_{name}": np.full_like(values, number) for number, slot in enumerate("mv", 2)}
+             for name, values in head["weights"].items()}  # fmt: skip
+    head["slots"] = slots
+
+    def kept():
+        openrnn.save(tmp_path / "m.openrnn", loaded)
+        return {one["name"]: one["slots"] for one in openrnn.load(tmp_path / "m.openrnn").layers}
+
+    first = kept()
+    assert list(first[head["name"]]) == list(slots)
+    for name, of_weight in slots.items():
+        found = first[head["name"]][name]
+        assert {slot: value.tolist() for slot, value in found.items()} == {
+            slot: value.tolist() for slot, value in of_weight.items()}  # fmt: skip
+    assert all(not one for name, one in first.items() if name != head["name"])
+    assert loaded.model is not None
+    np.testing.assert_equal(kept(), first)

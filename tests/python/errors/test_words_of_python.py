@@ -7,6 +7,7 @@ OPENRNN_REGENERATE_GOLDEN=1 writes the answers anew; a new row is a line with a 
 import os
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import openrnn
 import pytest
@@ -55,13 +56,26 @@ class NoCell(rnn_cell.RNNCell):
     state_size = output_size = 2
 
 
+class NoPair(NoCell):
+    """A cell of a user's whose call() returns what it is told."""
+
+    def __init__(self, result, state_size=2):
+        super().__init__(name="own")
+        self.result, self.state_size = result, state_size
+
+    def call(self, inputs, state):
+        """The same each time."""
+        return self.result
+
+
 def names():
     """What a row may use; variables are new for each."""
     return {
         "np": np, "openrnn": openrnn, "cudnn_rnn": cudnn_rnn, "initializers": initializers, "layers": layers,
         "losses": losses, "nn": nn, "regularizers": regularizers, "train": train, "ops": ops,
         "rnn_cell": rnn_cell, "dense": dense, "model": model, "fit": fit, "NoCall": NoCall,
-        "NoResult": NoResult, "NoCell": NoCell, "x": np.arange(6, dtype="float32").reshape(2, 3),
+        "NoResult": NoResult, "NoCell": NoCell, "NoPair": NoPair, "bfloat16": ml_dtypes.bfloat16,
+        "x": np.arange(6, dtype="float32").reshape(2, 3),
         "w": openrnn.Variable([1.0, 2.0], name="w"), "sgd": train.GradientDescentOptimizer(0.125),
     }  # fmt: skip
 
