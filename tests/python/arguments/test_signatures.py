@@ -60,7 +60,7 @@ def is_ours(value):
 
 
 def compiled(call):
-    """Every overload of a call of the compiled module, with the defaults that its text leaves open."""
+    """Every overload of a compiled call, with the defaults that its text leaves open."""
     texts = [(" ".join(text.split()), defaults) for text, _, defaults in call.__nb_signature__]
     return " | ".join(f"{text} {list(defaults)}" if defaults else text for text, defaults in texts)
 

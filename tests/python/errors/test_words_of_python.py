@@ -1,7 +1,8 @@
-"""What the package answers to wrong arguments, and to those at the edge of what it takes, word for word.
+"""What the package answers to wrong arguments, and at the edge of what it takes, word for word.
 
-tests/golden/python_answers.txt holds the calls, each with its answer in the line behind it: an error, or a value.
-OPENRNN_REGENERATE_GOLDEN=1 writes the answers anew; a new row is a line with a call.
+tests/golden/python_answers.txt holds the calls, each with its answer in the line behind it: an
+error, or a value. OPENRNN_REGENERATE_GOLDEN=1 writes the answers anew; a new row is a line with a
+call.
 """
 
 import os
@@ -71,8 +72,8 @@ class NoPair(NoCell):
 def names():
     """What a row may use; variables are new for each."""
     return {
-        "np": np, "openrnn": openrnn, "cudnn_rnn": cudnn_rnn, "initializers": initializers, "layers": layers,
-        "losses": losses, "nn": nn, "regularizers": regularizers, "train": train, "ops": ops,
+        "np": np, "openrnn": openrnn, "cudnn_rnn": cudnn_rnn, "initializers": initializers,
+        "layers": layers, "losses": losses, "nn": nn, "regularizers": regularizers, "train": train, "ops": ops,
         "rnn_cell": rnn_cell, "dense": dense, "model": model, "fit": fit, "NoCall": NoCall,
         "NoResult": NoResult, "NoCell": NoCell, "NoPair": NoPair, "bfloat16": ml_dtypes.bfloat16,
         "x": np.arange(6, dtype="float32").reshape(2, 3),

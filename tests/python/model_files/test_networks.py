@@ -180,7 +180,8 @@ def test_pytorchs_names_against_the_mapping_of_the_tests(mode, direction, proj):
         openrnn.canonical_from_torch(state, mode, **options)
 
 
-OF_TORCH = {"num_layers": 2, "num_units": 4, "input_size": 4, "direction": "bidirectional", "num_proj": 3}
+OF_TORCH = {"num_layers": 2, "num_units": 4, "input_size": 4, "direction": "bidirectional",
+            "num_proj": 3}
 
 
 def state_of_torch():

@@ -90,7 +90,7 @@ def test_weights_there_and_back(tmp_path):
 
 @pytest.mark.parametrize("what", ["variables", "canonical tensors", "both"])
 def test_weights_of_other_checkpoints(what, tmp_path):
-    """Without a network's own variable its canonical tensors do not do, and the error says what does."""
+    """Canonical tensors alone do not do, and the error says what does."""
     x = Input(batch_shape=(None, None, 3))
     lstm, dense = openrnn.layers.LSTM(4, seed=1, name="lstm"), Dense(2, seed=2, name="dense")
     model, data = Model(x, dense(lstm(x)[0])), draw(5, 2, 3)
@@ -107,7 +107,8 @@ def test_weights_of_other_checkpoints(what, tmp_path):
         model.load_weights(prefix)
     assert str(refused.value) == (
         f"[Saver::restore] {prefix} lacks 1 of the tensors that the model expects: "
-        "lstm/opaque_kernel; a Saver over saveables alone takes a network from its canonical tensors")
+        "lstm/opaque_kernel; a Saver over saveables alone takes a network from its canonical "
+        "tensors")
     assert not np.any(model(data)), "nothing was changed"
 
 
