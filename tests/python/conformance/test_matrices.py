@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,49 @@ def test_what_is_printed(capsys):
     assert "leaves open" not in capsys.readouterr().out
     command.print_text(CASES[:6], [SECOND])  # one question
     assert "leaves open:\n" in capsys.readouterr().out
+
+
+TABLES = [
+    "                         first                       second",
+    "clip (3)                 0 of 3: 2 wrong, 1 refused  3",
+    "pairs of attributes (1)  1                           -",
+    "all (4)                  1 of 4: 2 wrong, 1 refused  3",
+    "gradients (1)            0 of 1: 1 wrong             -",
+    "",
+    "What the standard leaves open:",
+    "                                                         first                           second",
+    "Y_h, Y_c of a row of length 0 (2)                        1 zeros; 1 another              crash",
+    "`activation_alpha` after a function that takes none (1)  by the functions that take one  as asked",
+]
+FAILURES = ["", "first, clip: c refused: no", "", "first, clip: b wrong: farther", "",
+            "first, gradients: c wrong: dX is off"]  # fmt: skip
+
+
+def as_page(lines):
+    """A table of text as one of a page."""
+    rows = [[cell.strip() for cell in re.split(r"  +", line)] for line in lines]
+    rows[0] = ["", *rows[0][1:]]
+    return ["| " + " | ".join(rows[0]) + " |", "|---|---|---|",
+            *("| " + " | ".join(row) + " |" for row in rows[1:])]  # fmt: skip
+
+
+def test_everything_that_is_printed_and_written(capsys, tmp_path):
+    """Of lanes that ran and, between them, one that did not: it has a line, and no column."""
+    columns = [FIRST, ABSENT, SECOND]
+    command.print_text(CASES, columns)
+    heads = ["first: 1.2", "absent: not run, ImportError: none", "second: 3", ""]
+    assert capsys.readouterr().out.splitlines() == [*heads, *TABLES, *FAILURES]
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- matrix -->\nold\n<!-- end of matrix -->\nafter\n")
+    command.write_markdown(page, CASES, columns)
+    found = page.read_text().splitlines()
+    assert re.fullmatch(r"7 cases, \d{4}-\d\d-\d\d\.", found[2])
+    assert [*found[:2], *found[3:]] == [
+        "before", "<!-- matrix -->", "",
+        "- first: 1.2", "- absent: not run: ImportError: none", "- second: 3", "",
+        *as_page(TABLES[:5]), "", "What the standard leaves open:", "", *as_page(TABLES[7:]),
+        "<!-- end of matrix -->", "after",
+    ]  # fmt: skip
 
 
 def test_a_page_without_marks(tmp_path):

@@ -1,11 +1,14 @@
 """Networks and whole models of files: what they hold, say and refuse."""
 
+import pathlib
+
 import numpy as np
 import openrnn
 import pytest
 from openrnn import layers
 from openrnn._files import _whole
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 X = np.random.default_rng(1).normal(size=(5, 4, 3)).astype("float32")
 
 
@@ -187,3 +190,51 @@ def test_networks_of_files_say_what_they_are(tmp_path):
         "[canonical_from_torch] a state with ['weight_ih_l0'], expected ['weight_ih_l0', "
         "'weight_hh_l0', 'bias_ih_l0', 'bias_hh_l0']"
     )
+
+
+def test_slots_of_layers_are_kept_also_when_the_model_is_made(tmp_path):
+    """What an optimizer keeps of each weight, by the weight's name and its own."""
+    loaded = openrnn.load(ROOT / "fuzz/corpus/json_model/good_rtneural")
+    (head,) = (one for one in loaded.layers if one["kind"] == "dense")
+    slots = {name: {f"{slot}_of_{name}": np.full_like(values, number)
+                    for number, slot in enumerate("mv", 2)}
+             for name, values in head["weights"].items()}  # fmt: skip
+    head["slots"] = slots
+
+    def kept():
+        openrnn.save(tmp_path / "m.openrnn", loaded)
+        return {one["name"]: one["slots"] for one in openrnn.load(tmp_path / "m.openrnn").layers}
+
+    first = kept()
+    assert list(first[head["name"]]) == list(slots)
+    for name, of_weight in slots.items():
+        found = first[head["name"]][name]
+        assert {slot: value.tolist() for slot, value in found.items()} == {
+            slot: value.tolist() for slot, value in of_weight.items()}  # fmt: skip
+    assert all(not one for name, one in first.items() if name != head["name"])
+    assert loaded.model is not None
+    np.testing.assert_equal(kept(), first)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_one_input_may_be_nested_lists_and_several_are_a_list(kind):
+    """A list is the values of the only input, else one value for each of them."""
+    shape = {"shape": [-1, 2], "dtype": "float32"}
+    inputs = [{"name": name, "kind": "input", "options": shape, "inputs": [], "weights": {}}
+              for name in "ab"]  # fmt: skip
+    add = {"name": "sum", "kind": "add", "options": {}, "inputs": [("a", 0), ("b", 0)],
+           "weights": {}}  # fmt: skip
+    kernel = np.array([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]], "float32")
+    dense = {"name": "d", "kind": "dense", "options": {"units": 3}, "inputs": [("a", 0)],
+             "weights": {"kernel": kernel, "bias": np.zeros(3, "float32")}}  # fmt: skip
+    one = _whole.make_graph([inputs[0], dense], [("d", 0)], None)
+    values = [[1.0, 2.0], [3.0, 4.0]]
+    given = kind(kind(row) for row in values)
+    np.testing.assert_array_equal(one(given), np.array(values) @ kernel)
+    np.testing.assert_array_equal(one.predict(given), np.array(values) @ kernel)
+    two = _whole.make_graph([*inputs, add], [("sum", 0)], None)
+    np.testing.assert_array_equal(two(kind([values, values[::-1]])), [[4.0, 6.0], [4.0, 6.0]])
+    with pytest.raises(openrnn.ArgumentError) as refused:
+        two(np.ones((2, 2, 2), "float32"))
+    assert str(refused.value) == (
+        f"[{two.name}] the inputs are a ndarray, expected a list of 2")

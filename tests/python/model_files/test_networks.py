@@ -204,6 +204,48 @@ def test_pytorchs_names_against_the_mapping_of_the_tests(mode, direction, proj):
         openrnn.canonical_from_torch(state, mode, **options)
 
 
+OF_TORCH = {"num_layers": 2, "num_units": 4, "input_size": 4, "direction": "bidirectional",
+            "num_proj": 3}
+
+
+def state_of_torch():
+    """Of an LSTM; input size and units are equal, so that exchanged tensors would fit."""
+    network = {"rnn_mode": "lstm", **OF_TORCH}
+    ours = openrnn.cudnn_rnn.ops.CudnnLSTM(2, 4, 4, direction="bidirectional", num_proj=3)
+    params = np.random.default_rng(6).standard_normal(int(ours.params_size())).astype("float32")
+    weights, biases = ours.params_to_canonical(params)
+    return network, weights, biases, openrnn.torch_from_canonical(weights, biases, **network)
+
+
+def test_a_state_is_read_by_its_names_in_whatever_order_they_come():
+    network, weights, biases, state = state_of_torch()
+    rotated = [*list(state)[3:], *list(state)[:3]]
+    for order in (sorted(state), sorted(state, reverse=True), rotated):
+        found = openrnn.canonical_from_torch({name: state[name] for name in order}, **network)
+        for part, wanted in zip(found, (weights, biases), strict=True):
+            assert len(part) == len(wanted)
+            for one, two in zip(part, wanted, strict=True):
+                np.testing.assert_array_equal(one, two)
+    back = openrnn.torch_from_canonical(*found, **network)
+    assert list(back) == list(state)
+    assert all(np.array_equal(back[name], state[name]) for name in state)
+
+
+@pytest.mark.parametrize("what", ["less", "more", "another", "none"])
+def test_names_of_a_state_that_do_not_fit_are_all_said(what):
+    network, *_, state = state_of_torch()
+    names, given = list(state), dict(state)
+    if what in ("less", "another"):
+        del given["bias_hh_l1"]
+    if what in ("more", "another"):  # as many as are expected, but for one of another name
+        given["bias_hr_l0"] = state["bias_hh_l1"]
+    given = {} if what == "none" else given
+    with pytest.raises(openrnn.ArgumentError) as refused:
+        openrnn.canonical_from_torch(given, **network)
+    assert str(refused.value) == (
+        f"[canonical_from_torch] a state with {list(given)}, expected {names}")
+
+
 def test_the_tool_converts_and_says_how_far_both_are_apart(tmp_path):
     layer = built("gru", direction="bidirectional")
     openrnn.save(tmp_path / "a.pt", {"encoder": layer})

@@ -88,6 +88,55 @@ def test_weights_there_and_back(tmp_path):
     np.testing.assert_array_equal(model(data), wanted)
 
 
+@pytest.mark.parametrize("what", ["variables", "canonical tensors", "both"])
+def test_weights_of_other_checkpoints(what, tmp_path):
+    """Canonical tensors alone do not do, and the error says what does."""
+    x = Input(batch_shape=(None, None, 3))
+    lstm, dense = openrnn.layers.LSTM(4, seed=1, name="lstm"), Dense(2, seed=2, name="dense")
+    model, data = Model(x, dense(lstm(x)[0])), draw(5, 2, 3)
+    wanted = model(data).numpy()
+    saved = {"variables": model.weights, "canonical tensors": [*dense.weights, lstm.saveable],
+             "both": [lstm.saveable, *model.weights]}[what]  # fmt: skip
+    prefix = openrnn.train.Saver(saved).save(str(tmp_path / "w"))
+    model.set_weights([np.zeros_like(one) for one in model.get_weights()])
+    if what != "canonical tensors":
+        model.load_weights(prefix)
+        np.testing.assert_array_equal(model(data), wanted)
+        return
+    with pytest.raises(openrnn.ArgumentError) as refused:
+        model.load_weights(prefix)
+    assert str(refused.value) == (
+        f"[Saver::restore] {prefix} lacks 1 of the tensors that the model expects: "
+        "lstm/opaque_kernel; a Saver over saveables alone takes a network from its canonical "
+        "tensors")
+    assert not np.any(model(data)), "nothing was changed"
+
+
+class Sum(openrnn.layers.Layer):
+    """Of all that it is given, each with a factor of its own."""
+
+    def call(self, x, second, pair, *, last, several=()):
+        """x + 2 second + 4 pair[0] + 8 pair[1] + 16 last + 32, 64, .. of the several."""
+        parts = [x, second, *pair, last, *several]
+        return openrnn.add_n([2.0**power * part for power, part in enumerate(parts)])
+
+
+def test_symbolic_tensors_among_the_arguments_keep_their_places():
+    inputs = [Input(batch_shape=(None, 2), name=f"x{i}") for i in range(7)]
+    x, second, a, b, last, c, d = inputs
+    given = x * 1.0, second * 1.0, (a * 1.0, b), {"last": last * 1.0, "several": [c, d * 1.0]}
+    y = Sum()(given[0], given[1], given[2], **given[3])
+    model = Model(inputs, [y, Sum()(x, x, (second, x), last=second, several=(second, x))])
+    values = [draw(3, 2, dtype="float32") + i for i in range(7)]
+    wanted = [sum(2.0**i * value for i, value in enumerate(values)),
+              values[0] * (1 + 2 + 8 + 64) + values[1] * (4 + 16 + 32)]  # fmt: skip
+    for one in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        for times in range(1, 3):
+            found = one([times * value for value in values])
+            for part, right in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(part, times * right, rtol=1e-6)
+
+
 def test_dropout_by_either_name():
     x = np.arange(1.0, 4001.0, dtype="float32").reshape(40, 100)
     np.testing.assert_array_equal(openrnn.nn.dropout(x, rate=0.0), x)

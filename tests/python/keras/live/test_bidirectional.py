@@ -152,6 +152,31 @@ def test_layers_that_differ_have_a_call_each(kind, monkeypatch):
         assert len(layer.losses) == 2
 
 
+@pytest.mark.parametrize("given", ["mask", "states", "neither"])
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "SimpleRNN"])
+def test_what_a_call_is_given_reaches_both_directions(name, given):
+    """With dropout Keras's loop calls one layer after the other: masks, states, and training."""
+    x, found = drawn(*SIZES), []
+    for place in (ours, keras.layers):
+        keras.utils.set_random_seed(3)
+        inner = getattr(place, name)(5, dropout=0.5, seed=7, return_sequences=True)
+        layer = place.Bidirectional(inner)
+        layer.build(SIZES)
+        count = 2 * len(layer.forward_layer.state_size if name == "LSTM" else [5])
+        kwargs = {"mask": tensor_of(mask_of("holes"))} if given == "mask" else {}
+        if given == "states":
+            kwargs["initial_state"] = [tensor_of(drawn(3, 5, seed=9 + n)) for n in range(count)]
+        found.append([numpy_of(layer(tensor_of(x), training=training, **kwargs))
+                      for training in (True, True, False, None)])  # fmt: skip
+        found[-1].append(numpy_of(layer(tensor_of(x), training=False)))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
+    first, second, without, plain, alone = found[0]
+    assert abs(first - second).max() > 0.01 and abs(first - without).max() > 0.01
+    np.testing.assert_array_equal(plain, without)
+    assert np.array_equal(alone, without) == (given == "neither")
+
+
 def test_stateful_layers_keep_their_states(monkeypatch):
     layer = ours.Bidirectional(ours.GRU(5, stateful=True))
     layer.build(SIZES)

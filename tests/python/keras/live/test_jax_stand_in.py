@@ -93,5 +93,12 @@ def test_where_a_call_can_run(calls, monkeypatch):
     assert not calls.on_cpu(x)
     x.devices = lambda: [SimpleNamespace(platform="cpu")]
     assert calls.on_cpu(x) and calls.on_cpu(jax.core.Tracer())
+
+    # JAX counts what stands for an array among its arrays; only the compiled program has devices.
+    class Traced(jax.Array, jax.core.Tracer):
+        def devices(self):
+            raise AssertionError("of a value that is not there yet")
+
+    assert calls.on_cpu(np.zeros(3, "float32").view(Traced))
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert not calls.on_cpu(x)

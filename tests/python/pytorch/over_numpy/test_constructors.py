@@ -7,7 +7,7 @@ import openrnn
 import pytest
 from numpy_torch import DTYPES, Parameter, Tensor
 from numpy_torch import torch as numpy_torch
-from numpy_torch.modules import PackedSequence
+from numpy_torch.modules import Own, PackedSequence
 from problems import drawn, ones
 
 nn = numpy_torch.nn
@@ -174,6 +174,21 @@ def test_a_call_of_an_extended_module_is_refused_as_pytorch_does(ours, monkeypat
     monkeypatch.setitem(_forward.OWN_FORWARD, "GRU", lambda *args: None)
     with pytest.raises(openrnn.ArgumentError, match=text):
         gru(x)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8"])
+def test_a_call_in_a_dtype_that_the_engine_lacks_is_pytorch_s(ours, dtype):
+    """Also where the weights are of it, too: no network is asked for."""
+    x = ones(5, 2, 3, dtype=dtype)
+    packed = PackedSequence(ones(4, 3, dtype=dtype), Tensor(np.array([2, 2])))
+    for name in ("LSTM", "GRU", "RNN"):
+        module = getattr(ours.torch, name)(3, 4).to(DTYPES[dtype])
+        cell = getattr(ours.torch, f"{name}Cell")(3, 4).to(DTYPES[dtype])
+        for given in (x, x[:, 0], packed):
+            found = module(given)
+            assert isinstance(found, Own) and found.input is given, name
+        found = cell(x[0])
+        assert isinstance(found, Own) and found.kind == f"{name}Cell", name
 
 
 def test_names_of_the_package(ours):

@@ -59,6 +59,44 @@ def test_gradients_of_some_rows(ours):
         assert np.isnan(rows[last - first :]).all()
 
 
+WAYS = {
+    "as it is": Tensor,
+    "between others": lambda array: Tensor(np.repeat(array, 2, axis=-1)[..., ::2]),
+    "in another order": lambda array: Tensor(np.asfortranarray(array)),
+    "negated": lambda array: Tensor(-array, negated=True),
+}
+
+
+@pytest.mark.parametrize("of_rows", [False, True], ids=["of the batch", "of rows"])
+def test_upstream_gradients_of_any_memory_are_read_by_their_values(ours, of_rows):
+    """Each of y, hn and cn by itself; the gradients of all that is asked for are the same."""
+    from openrnn.torch import _calls
+
+    module, x = ours.torch.LSTM(3, 4, 2), drawn(5, 3, 3)
+    engine, place = place_of(module, x)
+    weights, random = list(module._parameters.values()), np.random.default_rng(12)
+    states = [Tensor(random.normal(size=(2, 3, 4)).astype("float32")) for _ in "hc"]
+    *outputs, _ = _calls.forward(place, engine.held, x, *states, weights, None, True)
+    upstream = [random.normal(size=each.shape).astype("float32") for each in outputs]
+
+    def found(ways):
+        grads = [WAYS[way](each) for way, each in zip(ways, upstream, strict=True)]
+        *_, token = _calls.forward(place, engine.held, x, *states, weights, None, True)
+        given = (place, token, grads, (x, *states), weights)
+        if of_rows:
+            return numpys(_calls.row_gradients(*given, [True] * 4))
+        return numpys(_calls.backward(*given, None, [True] * 4))
+
+    plain = found(["as it is"] * 3)
+    assert all(np.ptp(each) > 0 for each in plain)
+    for way in list(WAYS)[1:]:
+        for place_of_one in range(3):
+            ways = ["as it is"] * 3
+            ways[place_of_one] = way
+            for one, two in zip(found(ways), plain, strict=True):
+                np.testing.assert_array_equal(one, two)
+
+
 @pytest.mark.parametrize("batch_first", [False, True])
 def test_a_workspace_serves_calls_of_any_size(ours, batch_first):
     """Small ones, larger ones in either dimension, and those that are too large to keep one."""

@@ -292,6 +292,50 @@ def test_what_has_no_gradient_is_allowed_under_a_tape():
             assert not isinstance(value, openrnn.Tensor)
 
 
+# NumPy's functions of one tensor, whose result has no gradient.
+WITHOUT_GRADIENT = {
+    "shape": np.shape, "ndim": np.ndim, "size": np.size, "zeros_like": np.zeros_like,
+    "ones_like": np.ones_like, "empty_like": lambda t: np.empty_like(t).shape,
+    "full_like": lambda t: np.full_like(t, 1.5), "allclose": lambda t: np.allclose(t, 2.0 * t),
+    "array_equal": lambda t: np.array_equal(t, t),
+}  # fmt: skip
+# Of those that NumPy would drop a gradient of, some of each kind of argument.
+WITH_GRADIENT = {
+    "sum": np.sum, "mean": np.mean, "concatenate": lambda t: np.concatenate([t, t]),
+    "stack": lambda t: np.stack((t, t)), "where": lambda t: np.where([True], 1.0, t),
+    "transpose": np.transpose, "clip": lambda t: np.clip(t, 0.0, a_max=1.0),
+    "einsum": lambda t: np.einsum("ij->j", t),
+    "exp": np.exp, "maximum": lambda t: np.maximum(1.0, t), "add": lambda t: np.add.reduce(t),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("made", [openrnn.Tensor, openrnn.Variable])
+@pytest.mark.parametrize("name", WITHOUT_GRADIENT)
+def test_functions_of_shapes_and_truths_take_recorded_tensors(made, name):
+    given, function = made(WHOLE.astype("float32")), WITHOUT_GRADIENT[name]
+    wanted = function(WHOLE.astype("float32"))
+    with openrnn.GradientTape() as tape:
+        tape.watch(given)
+        for found in (function(given), function(given * 1.0)):
+            assert type(found) is type(wanted)
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", WITH_GRADIENT)
+def test_functions_of_values_refuse_recorded_tensors_alone(name):
+    plain, function = WHOLE.astype("float32"), WITH_GRADIENT[name]
+    given = openrnn.Tensor(plain)
+    np.testing.assert_array_equal(np.asarray(function(given)), function(plain))
+    with openrnn.GradientTape() as tape:
+        tape.watch(given)
+        with pytest.raises(TypeError) as refused:
+            function(given)
+    assert str(refused.value) == (
+        f"[numpy.{name}] a Tensor whose gradient is being recorded, which NumPy would drop; "
+        "expected an operation of openrnn, or .numpy() for the value without gradient"
+    )
+
+
 def test_two_tensors_and_an_array_in_one_expression():
     w, y = draw(*SHAPE, seed=4), openrnn.Variable(draw(*SHAPE, seed=5))
     with openrnn.GradientTape() as tape:
