@@ -137,8 +137,7 @@ OPENRNN_API void check_slots(std::string_view call, const RnnSpec& spec,
 /// Fills `values`, a tensor of shape [rows, cols] or [size], from its own random stream.
 using Initializer = std::function<void(ArrayView values, RandomStream& random)>;
 
-/// Every element `value`. Default of biases, with 0. Throws: ArgumentError for values of integers
-/// that do not hold it; the other initializers for all that are not floating.
+/// Every element `value`; ArgumentError for an integer dtype without it. Default of biases, with 0.
 OPENRNN_API Initializer constant_initializer(double value);
 /// Uniform within sqrt(6 / (rows + cols)) (Glorot and Bengio 2010). Default of matrices.
 OPENRNN_API Initializer glorot_uniform_initializer();

@@ -38,7 +38,8 @@ ConstArrayView view_of(const JsonScanner& json, const std::string& name, const F
     json.fail(message("tensor '", excerpt(name), "' is ",
                       tensor.dtype ? dtype_name(*tensor.dtype) : "of another type", " ",
                       excerpt(to_string(tensor.shape)), ", expected ",
-                      dtype ? dtype_name(*dtype) : "floating point", " ", to_string(shape)));
+                      dtype && is_floating(*dtype) ? dtype_name(*dtype) : "floating point", " ",
+                      to_string(shape)));
   }
   if (reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % dtype_size(*dtype) != 0) {
     json.fail(message("tensor '", excerpt(name), "' is not at a multiple of ", dtype_size(*dtype),

@@ -457,7 +457,7 @@ TEST(NetworkFiles, PartsHaveTheShapesOfTheirNetwork) {
   expect_refused(with("slots/m", "F32", "[3]", 12),
                  "tensor 'slots/m' is float32 [3], expected float32 [4]");
   expect_refused(with("slots/m", "I32", "[4]", 16),
-                 "tensor 'slots/m' is int32 [4], expected int32 [4]");
+                 "tensor 'slots/m' is int32 [4], expected floating point [4]");
   expect_refused(with("slots/m", "F8", "[4]", 4),
                  "tensor 'slots/m' is of another type [4], expected floating point [4]");
   // A plain network has no cells.
