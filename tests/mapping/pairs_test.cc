@@ -31,8 +31,8 @@ constexpr Kind kKinds[] = {
     {ModelFormat::kNpz, "m.npz", true, false},
     {ModelFormat::kOnnx, "m.onnx", true, true},
     {ModelFormat::kTensorflow, "m.index", false, true},
-    {ModelFormat::kKeras, "m.keras", false, true, false},
-    {ModelFormat::kKerasH5, "m.h5", false, true, false},
+    {ModelFormat::kKeras, "m.keras", false, true},
+    {ModelFormat::kKerasH5, "m.h5", false, true},
 };
 
 // One bias a gate is 0, so that no sum of two rounds; but the candidate's two of a GRU, which no
@@ -72,9 +72,9 @@ TEST(Formats, NamesEndingsAndWhichHoldWholeModels) {
       {ModelFormat::kSafetensors, "safetensors", {".safetensors"}, false},
       {ModelFormat::kTorch, "torch", {".pt", ".pth", ".bin", ".ckpt"}, false},
       {ModelFormat::kOnnx, "onnx", {".onnx"}, false},
-      {ModelFormat::kKeras, "keras", {".keras"}, true},
+      {ModelFormat::kKeras, "keras", {".keras"}, true, false},
       {ModelFormat::kKerasWeights, "keras_weights", {".weights.h5"}, false, false},
-      {ModelFormat::kKerasH5, "keras_h5", {".h5", ".hdf5"}, true},
+      {ModelFormat::kKerasH5, "keras_h5", {".h5", ".hdf5"}, true, false},
       {ModelFormat::kTensorflow, "tensorflow", {".index"}, false},
       {ModelFormat::kRtneural, "rtneural", {".json"}, true, false},
       {ModelFormat::kNam, "nam", {".nam"}, true, false},
