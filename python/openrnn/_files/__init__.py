@@ -296,7 +296,7 @@ def save(
         networks = [_network_of(getattr(model, "name", "") if _is_loaded(model) else "", model)]
     if values is None:
         values = model.metadata if isinstance(model, LoadedModel) else {}
-    else:
+    else:  # those that came with a file of another kind are left out, but not what is given
         _core.check_values(os.fspath(path), [str(name) for name in values], format)
     file_kind = model._file_kind if isinstance(model, LoadedModel) else 0
     _core.save_networks(

@@ -166,14 +166,14 @@ void save(const std::string& path, const nb::list& networks, const nb::dict& val
   unlocked([&] { save_networks(path, model, to); });
 }
 
-// Values that the caller gave, not those that came with a file of another kind.
 void check_values(const std::string& path, const std::vector<std::string>& names,
                   const std::optional<std::string>& format) {
   const ModelFormat to = format ? parse_model_format(*format) : model_format_of(path);
-  const auto lost = std::ranges::find_if(names, [&](auto& name) { return !holds_value(to, name); });
-  if (lost == names.end()) return;
-  throw UnsupportedError(message("[save] the value '", excerpt(*lost), "' is given, which a '",
-                                 to_string(to), "' file cannot hold, expected another format"));
+  for (const std::string& name : names) {
+    if (holds_value(to, name)) continue;
+    throw UnsupportedError(message("[save] the value '", excerpt(name), "' is given, which a '",
+                                   to_string(to), "' file cannot hold, expected another format"));
+  }
 }
 
 nb::list arrays_to_list(const std::vector<Array>& arrays) {
