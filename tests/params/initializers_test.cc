@@ -83,19 +83,19 @@ TEST(Initializers, ConstantIsConstantInEveryType) {
   }
 }
 
-TEST(Initializers, ConstantsOfIntegersAreWhatTheDtypeHolds) {
-  const std::pair<DType, std::vector<double>> held[] = {
-      {DType::kInt32, {0, 1, -3, 2147483647.0, -2147483648.0}},
-      {DType::kInt64, {0, 1, -3, 0x1p53, -0x1p63}},
-      {DType::kUInt8, {0, 1, 255}},
-      {DType::kBool, {0, 1}}};
-  for (const auto& [dtype, constants] : held) {
-    for (const double value : constants) {
-      const Moments m = moments(filled(constant_initializer(value), {3}, dtype));
-      EXPECT_EQ(m.low, value) << dtype_name(dtype);
-      EXPECT_EQ(m.high, value) << dtype_name(dtype);
-    }
+template <class T>
+void expect_held(const std::vector<T>& constants) {
+  for (const T value : constants) {
+    const Array values = filled(constant_initializer(static_cast<double>(value)), {3}, kDTypeOf<T>);
+    for (const T element : values.as<T>()) EXPECT_EQ(element, value) << dtype_name(values.dtype());
   }
+}
+
+TEST(Initializers, ConstantsOfIntegersAreWhatTheDtypeHolds) {
+  expect_held<std::int32_t>({0, 1, -3, INT32_MAX, INT32_MIN});
+  expect_held<std::int64_t>({0, 1, -3, std::int64_t{1} << 53, INT64_MIN});
+  expect_held<std::uint8_t>({0, 1, 255});
+  expect_held<bool>({false, true});
   const std::pair<DType, std::vector<double>> refused[] = {
       {DType::kInt32, {0.5, 2147483648.0, -2147483649.0, NAN}},
       {DType::kInt64, {0.5, 0x1p63, -0x1.0000000000001p63, INFINITY}},
