@@ -158,8 +158,10 @@ TEST_F(PerSampleRnn, OfCallsThatRecompute) {
     spec.direction = direction;
     Call call = make_call(spec, true, 70);
     call.in.sequence_lengths = {70, 33, 0, 64};
-    call.in.recompute = 32;
-    check(call, 1e-12);
+    for (const std::int64_t recompute : {std::int64_t{32}, kRecomputeRoot}) {
+      call.in.recompute = recompute;
+      check(call, 1e-12);
+    }
   }
 }
 
@@ -167,18 +169,22 @@ TEST_F(PerSampleRnn, OfCallsThatRecompute) {
 TEST_F(PerSampleRnn, OfLargeNetworksThatRecompute) {
   const RnnSpec spec{
       .mode = RnnMode::kRnnTanh, .num_units = 1300, .input_size = 2, .dtype = DType::kFloat64};
-  GradientTape tape;
-  const Tensor params = tape.watch(random_tensor({params_size(spec)}, 1, -0.05, 0.05));
-  const Tensor x = random_tensor({2, 5, 2}, 2);
-  const ops::RnnOutputs out = ops::rnn(spec, {.x = x, .params = params, .recompute = 32}, nullptr);
-  const Tensor losses = ops::square(ops::transpose_leading(out.output));
-  tape.close();
-  const std::vector<double> norms = tape.per_sample_norms(losses, Tensors{params});
-  ASSERT_EQ(norms.size(), 5U);
-  for (std::int64_t b = 0; b < 5; ++b) {
-    const DeviceArray own = tape.gradient(losses, Tensors{params}, losses_of_row(losses, 0, b))[0];
-    const double squares = own.device().sum_of_squares(own.dtype(), own.size(), own.data());
-    EXPECT_NEAR(norms[static_cast<std::size_t>(b)], std::sqrt(squares), 1e-12 * std::sqrt(squares));
+  for (const std::int64_t recompute : {std::int64_t{32}, kRecomputeRoot}) {
+    GradientTape tape;
+    const Tensor params = tape.watch(random_tensor({params_size(spec)}, 1, -0.05, 0.05));
+    const Tensor x = random_tensor({2, 5, 2}, 2);
+    const ops::RnnInputs in{.x = x, .params = params, .recompute = recompute};
+    const Tensor losses = ops::square(ops::transpose_leading(ops::rnn(spec, in, nullptr).output));
+    tape.close();
+    const std::vector<double> norms = tape.per_sample_norms(losses, Tensors{params});
+    ASSERT_EQ(norms.size(), 5U);
+    for (std::int64_t b = 0; b < 5; ++b) {
+      const DeviceArray own =
+          tape.gradient(losses, Tensors{params}, losses_of_row(losses, 0, b))[0];
+      const double squares = own.device().sum_of_squares(own.dtype(), own.size(), own.data());
+      EXPECT_NEAR(norms[static_cast<std::size_t>(b)], std::sqrt(squares),
+                  1e-12 * std::sqrt(squares));
+    }
   }
 }
 

@@ -264,5 +264,28 @@ TEST(TensorGradients, OfCtc) {
   }
 }
 
+// What is no floating number has no slope: the way through it counts as a constant.
+TEST(TensorGradients, StopAtIntegersAndTruthValues) {
+  const auto wide = [](const Tensor& x) { return ops::cast(x, DType::kFloat64); };
+  const auto truths = [](const Tensor& x) { return ops::cast(x, DType::kBool); };
+  const auto whole = [](const Tensor& x) { return ops::cast(x, DType::kInt64); };
+  const std::function<Tensor(const Tensor&)> ways[] = {
+      [=](const Tensor& x) { return wide(ops::cast(x, DType::kInt32)); },
+      [=](const Tensor& x) { return wide(whole(x)); },
+      [=](const Tensor& x) { return wide(truths(x)); },
+      [=](const Tensor& x) { return wide(ops::logical_not(truths(x))); },
+      [=](const Tensor& x) { return wide(ops::logical_or(truths(x), ops::less(x, wide(x)))); },
+      [=](const Tensor& x) { return wide(ops::less(whole(x), whole(ops::square(x)))); },
+      [=](const Tensor& x) { return wide(ops::argmax(x, 0)); }};
+  for (const auto& way : ways) {
+    GradientTape tape;
+    const Tensor x =
+        tape.watch(Tensor(Array::of<double>({3}, std::vector{2.0, -1.5, 3.25}).view()));
+    const Tensor loss =
+        ops::add(ops::reduce_sum(ops::square(x)), ops::reduce_sum(ops::square(way(x))));
+    EXPECT_EQ(values_of(tape.gradient(loss, std::vector{x})[0]), (std::vector{4.0, -3.0, 6.5}));
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::testing

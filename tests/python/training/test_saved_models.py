@@ -91,6 +91,19 @@ def test_own_classes_are_asked_for(tmp_path):
         network().save(3)
 
 
+def test_a_class_of_ours_is_replaced_where_its_name_is_given(tmp_path):
+    class Named(openrnn.Model):
+        pass
+
+    model, x = network(), given()
+    model.save(tmp_path / "a.model")
+    with openrnn.Graph().as_default():
+        again = openrnn.load_model(tmp_path / "a.model", custom_objects={"Model": Named})
+        assert type(again) is Named
+        for one, other in zip(flat(again.predict(x)), flat(model.predict(x)), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 def without_frames(content):
     """The same pickle, in which texts may change their lengths."""
     places = [place for code, _, place in pickletools.genops(content) if code.name == "FRAME"]

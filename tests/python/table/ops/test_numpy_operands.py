@@ -373,3 +373,10 @@ def test_what_is_no_operand_is_asked_to_compute_itself(made):
             for pair in ((given, refused), (refused, given)):
                 with pytest.raises(TypeError):
                     act(*pair)
+
+
+@pytest.mark.parametrize("made", [openrnn.Tensor, openrnn.Variable])
+def test_pandas_leaves_the_operators_to_us(made):
+    # Its Index, Series and DataFrame have the priorities 2000, 3000 and 4000, and return
+    # NotImplemented for an operand of a higher one.
+    assert made.__pandas_priority__ > 4000
