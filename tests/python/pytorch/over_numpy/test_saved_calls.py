@@ -174,8 +174,8 @@ def test_tangents_are_differences(ours, training, order, more):
     net = engine.net
     width = more.get("proj_size", 4)
     inputs = [x, drawn(2, 2, width, dtype="float64"), drawn(2, 2, 4, dtype="float64")]
-    weights = list(module._parameters.values())
-    random = np.random.default_rng(8)
+    random = np.random.default_rng(8)  # those of the module depend on the modules made before
+    weights = [Tensor(random.uniform(-0.7, 0.7, each.shape)) for each in module._parameters.values()]
     like = lambda each: Tensor(random.normal(size=each.shape))
     direction = [like(each) for each in inputs]
     by_weight = [like(each) for each in weights]
@@ -193,4 +193,4 @@ def test_tangents_are_differences(ours, training, order, more):
     for value, right, left in zip(found, *near, strict=True):
         slope = (right - left) / (2 * step)
         assert abs(slope).max() > 1e-3
-        np.testing.assert_allclose(value, slope, atol=1e-6 * max(1, abs(slope).max()))
+        np.testing.assert_allclose(value, slope, atol=1e-5 * max(1, abs(slope).max()))
