@@ -134,7 +134,7 @@ OPENRNN_API void check_slots(std::string_view call, const RnnSpec& spec,
 
 // ---- Initializers ------------------------------------------------------------------------------
 
-/// Fills `values`, a tensor of shape [rows, cols] or [size], from its own random stream.
+/// Fills `values`, [rows, cols] or [size], from its own stream; only the constant takes integers.
 using Initializer = std::function<void(ArrayView values, RandomStream& random)>;
 
 /// Every element `value`; ArgumentError for an integer dtype without it. Default of biases, with 0.

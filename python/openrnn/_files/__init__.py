@@ -261,7 +261,7 @@ def save(
     the layer's weights. values: metadata, strings and numbers by name; None:
     those of a model of load(), as far as the format holds them. Raises UnsupportedError naming what
     the format cannot hold, before anything is written; 'keras', 'keras_h5', 'keras_weights' and
-    'rtneural' hold no values, 'nam' holds version, sample_rate and metadata.* alone.
+    'rtneural' hold no values, 'nam' version, sample_rate, metadata.*, head.weight and head.bias.
 
     Examples
     --------
