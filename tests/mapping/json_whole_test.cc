@@ -323,8 +323,8 @@ void expect_refusals(const MappedModel& given, ModelFormat format,
   const std::string end =
       message(", which a file of ", format == ModelFormat::kNam ? "NeuralAmpModeler" : "RTNeural",
               " cannot hold");
-  for (const auto& [change, word] : cases) {
-    const std::string what = word;
+  for (const auto& [change, expected] : cases) {
+    const std::string what = expected;
     MappedModel model = given;
     change(&model);
     const std::string text = error_of([&] { save_networks(folder / "m", model, format); });

@@ -56,10 +56,10 @@ std::string only_note(const OnnxModel& model) {
   return mapped.notes.empty() ? "" : mapped.notes[0];
 }
 
-void expect_note(const OnnxModel& model, const std::string& part) {
+void expect_note(const OnnxModel& model, const std::string& expected) {
   const std::string note = only_note(model);
   EXPECT_TRUE(note.starts_with("[onnx] node 'n' (")) << note;
-  EXPECT_EQ(note.substr(note.find(": ") + 2), part);
+  EXPECT_EQ(note.substr(note.find(": ") + 2), expected);
 }
 
 // ---- Attributes --------------------------------------------------------------------------------
@@ -129,9 +129,9 @@ TEST(OnnxNodes, Attributes) {
 TEST(OnnxNodes, AttributesThatAreRefused) {
   using Texts = std::vector<std::string>;
   using Floats = std::vector<float>;
-  const auto refused = [](const char* op, Attributes attributes, const std::string& part,
+  const auto refused = [](const char* op, Attributes attributes, const std::string& expected,
                           std::int64_t dirs = 1) {
-    expect_note(model_of(op, std::move(attributes), dirs), part);
+    expect_note(model_of(op, std::move(attributes), dirs), expected);
   };
   refused("LSTM", {{"slope", 1.0f}},
           "the attribute slope is not known, expected those of ONNX's operator");
@@ -178,10 +178,10 @@ void put(OnnxModel* model, const std::string& name, Array values) {
 }
 
 TEST(OnnxNodes, ShapesAndTypes) {
-  const auto refused = [](const char* name, Array values, const std::string& part) {
+  const auto refused = [](const char* name, Array values, const std::string& expected) {
     OnnxModel model = model_of("LSTM");
     put(&model, name, std::move(values));
-    expect_note(model, part);
+    expect_note(model, expected);
   };
   const DType f32 = DType::kFloat32;
   refused("W", values_of(f32, {12, 2}, 1),

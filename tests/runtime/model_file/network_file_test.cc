@@ -311,9 +311,14 @@ TEST(NetworkFiles, OneOfSeveralNeedsItsName) {
 }
 
 template <class E = FormatError>
-void expect_refused(const File& file, const std::string& expected) {
+std::string refusal_of(const File& file) {
   const std::string bytes = file.bytes();
-  const std::string error = error_of<E>([&] { NetworkFile(span_of(bytes), "m"); });
+  return error_of<E>([&] { NetworkFile(span_of(bytes), "m"); });
+}
+
+template <class E = FormatError>
+void expect_refused(const File& file, const std::string& expected) {
+  const std::string error = refusal_of<E>(file);
   // Where the place is not given, it depends on the text of the network.
   const std::size_t begin = expected.starts_with('[') ? 0 : error.find("] ") + 2;
   EXPECT_EQ(error.substr(begin), expected);
@@ -328,8 +333,7 @@ TEST(NetworkFiles, Versions) {
   expect_refused<UnsupportedError>(
       {.layout = "2"},
       "[NetworkFile] m has layout 2, expected at most 1: a later OpenRNN wrote it");
-  const std::string sum = File{.checksum = "00000000"}.bytes();
-  const std::string error = error_of<FormatError>([&] { NetworkFile(span_of(sum), "m"); });
+  const std::string error = refusal_of({.checksum = "00000000"});
   EXPECT_TRUE(error.starts_with("[m @ 0] openrnn.networks has the checksum ")) << error;
   EXPECT_TRUE(error.ends_with(", expected openrnn.checksum, 00000000")) << error;
   const std::string none = file_of(R"({"__metadata__": {}})", "");
@@ -415,8 +419,7 @@ TEST(NetworkFiles, Errors) {
                  "the field 'num_units' is there twice, expected once");
   expect_refused({.spec = R"({"num_units": 0})"},
                  "[m @ 37] [RnnSpec] num_units is 0, expected 1 to 4194304");
-  const std::string unknown = File{.spec = R"({"units": 1})"}.bytes();
-  const std::string error = error_of<FormatError>([&] { NetworkFile(span_of(unknown), "m"); });
+  const std::string error = refusal_of({.spec = R"({"units": 1})"});
   EXPECT_NE(error.find("] [RnnSpec] 'units' is no field, expected one of rnn_mode, "),
             std::string::npos)
       << error;

@@ -58,7 +58,7 @@ TEST(Defaults, OfOperations) {
   same(ops::reduce_max(x), ops::reduce_max(x, {.axes = {{0, 1, 2}}, .keepdims = false}));
 }
 
-TEST(Defaults, OfNumbersOfLayers) {
+TEST(Defaults, OfConstructors) {
   Graph graph;
   const Graph::AsDefault current(graph);
   const auto num_layers = [](layers::CudnnRnn&& layer) {
