@@ -43,8 +43,8 @@ TEST_P(CpuIsa, RunsWhenForced) {
     const ForcedThreads on(threads);
     const std::string said = cpu().description();
     // Where the system refuses tiles, that follows.
-    EXPECT_EQ(said.substr(0, said.find(';')), "cpu with " + std::string(GetParam()) + " on " +
-                                                  std::to_string(threads) + " thread(s)");
+    EXPECT_EQ(said.substr(0, said.find(';')),
+              "cpu with " + GetParam() + " on " + std::to_string(threads) + " thread(s)");
   }
 }
 

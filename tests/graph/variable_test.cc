@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "ops/check_gradient.h"
+#include "support/files/fnv.h"
 
 namespace openrnn::testing {
 namespace {
@@ -286,13 +287,10 @@ TEST(GetVariable, StreamsAreHashesOfFullNames) {
   Graph graph;
   const Graph::AsDefault scope(graph);
   const auto expected = [](const std::string& name, std::uint64_t seed) {
-    std::uint64_t hash = 14695981039346656037U;
-    for (const char c : name) {
-      hash ^= static_cast<unsigned char>(c);
-      hash *= 1099511628211U;
-    }
+    Hash hash;
+    hash.add(name);
     Array values(DType::kFloat32, {3, 4});
-    RandomStream random(seed, hash);
+    RandomStream random(seed, hash.value());
     glorot_uniform_initializer()(values.view(), random);
     return values_of(Tensor(values.view()));
   };

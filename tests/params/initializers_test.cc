@@ -109,8 +109,7 @@ TEST(Initializers, ConstantsOfIntegersAreWhatTheDtypeHolds) {
   }
   expect_error<ArgumentError>(
       [&] { filled(constant_initializer(0.5), {3}, DType::kInt32); },
-      "[constant_initializer] 0.5 is given for int32, expected a number that it "
-      "holds");
+      "[constant_initializer] 0.5 is given for int32, expected a number that it holds");
 }
 
 TEST(Initializers, OnlyFloatingValuesAreDrawn) {
@@ -119,8 +118,7 @@ TEST(Initializers, OnlyFloatingValuesAreDrawn) {
         random_normal_initializer()}) {
     expect_error<ArgumentError>(
         [&] { filled(initializer, {3}, DType::kInt32); },
-        "[initializer] the values are int32, expected a floating dtype, or a "
-        "constant");
+        "[initializer] the values are int32, expected a floating dtype, or a constant");
   }
 }
 

@@ -154,6 +154,7 @@ TEST_F(CudnnRecordings, HoldNoWeightsThatAreMadeInside) {
 
 // A graph runs no call that differs in anything but the values of its arrays.
 TEST(CudnnCallKeys, DifferWithEachPartOfACall) {
+  const openrnn::testing::Setting any("OPENRNN_CUDNN_ALGORITHM", "auto");
   const Context::Current current(context());
   const Case c = parse_case("lstm L2 U6 I3 B2 T3 f32 lengths", "keys");
   const Data d = make_data(c);

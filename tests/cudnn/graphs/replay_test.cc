@@ -211,10 +211,12 @@ TEST_F(CudnnGraphs, WhatNoneCanRunIsSaid) {
   }
 }
 
+using Lines = std::vector<std::string>;
+
 /// The lines about graphs alone, each without its beginning.
-std::vector<std::string> lines_about_graphs(const std::function<void()>& call) {
+Lines lines_about_graphs(const std::function<void()>& call) {
   std::istringstream text(said(call));
-  std::vector<std::string> lines;
+  Lines lines;
   const std::string begin = "[openrnn] ";
   for (std::string line; std::getline(text, line);) {
     if (line.find("graph") == std::string::npos && line.find("recorded") == std::string::npos) {
@@ -225,8 +227,6 @@ std::vector<std::string> lines_about_graphs(const std::function<void()>& call) {
   }
   return lines;
 }
-
-using Lines = std::vector<std::string>;
 
 TEST_F(CudnnGraphs, WhatIsRecordedAndWhatIsNotIsSaidWithItsReason) {
   const Case c = case_of("lstm L2 U18 I5 B3 T4 f32");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "layers/graph/gru_model.h"
+#include "ops/check_gradient.h"
 #include "saveables/support.h"
 #include "support/tagged_device.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 using layers::LayerGraph;
 using openrnn::testing::same_bits;
+using openrnn::testing::values_of;
 
 constexpr std::int64_t kUnits = 3, kWidth = 2;
 
@@ -45,12 +47,6 @@ MappedModel model_of(RnnSpec spec, std::map<std::string, PlainValue> options) {
 
 Array run(LayerGraph& graph, const Array& x) { return graph.predict({Tensor(x.view())})[0]; }
 
-std::vector<double> numbers_of(const Array& values) {
-  std::vector<double> numbers;
-  for (std::int64_t i = 0; i < values.size(); ++i) numbers.push_back(element(values.view(), i));
-  return numbers;
-}
-
 /// Outputs, and the last states where one layer has them, of a call that begins with the states of
 /// options.
 void expect_states_of_options(RnnSpec spec) {
@@ -58,13 +54,13 @@ void expect_states_of_options(RnnSpec spec) {
   spec.input_size = kWidth;
   const std::int64_t rows = spec.num_pseudo_layers(), batch = 2, steps = 4;
   const Array h = varied({rows, spec.hidden_size()}, 4), c = varied({rows, kUnits}, 5);
-  std::map<std::string, PlainValue> options{{"initial_h", numbers_of(h)},
+  std::map<std::string, PlainValue> options{{"initial_h", values_of(Tensor(h.view()))},
                                             {"return_state", spec.num_layers == 1}};
-  if (spec.has_cell()) options["initial_c"] = numbers_of(c);
+  if (spec.has_cell()) options["initial_c"] = values_of(Tensor(c.view()));
   MappedModel model = model_of(spec, options);
-  const std::int64_t parts = spec.num_dirs() * (spec.has_cell() ? 2 : 1);
-  for (std::int64_t i = 1; i <= parts && spec.num_layers == 1; ++i)
-    model.outputs.push_back({"net", i});
+  const std::int64_t kinds = spec.has_cell() ? 2 : 1;
+  const std::int64_t states = spec.num_layers == 1 ? spec.num_dirs() * kinds : 0;
+  for (std::int64_t i = 1; i <= states; ++i) model.outputs.push_back({"net", i});
   const Tensor x(varied({batch, steps, kWidth}, 1).view());
   const auto of_rows = [&](const Array& state) {
     const Tensor one(state.view());
@@ -77,14 +73,12 @@ void expect_states_of_options(RnnSpec spec) {
   const ops::RnnOutputs expected = ops::rnn(spec, in, nullptr);
   const std::vector<Tensor> found = LayerGraph::of(model)->call({x});
   EXPECT_TRUE(same_bits(found[0].to_host(), expected.output.to_host())) << describe(spec);
-  for (std::size_t i = 1; i < found.size(); ++i) {
-    const std::size_t place = i - 1, kinds = spec.has_cell() ? 2 : 1;
-    const Tensor& state = place % kinds == 0 ? expected.h : expected.c;
-    const Tensor row = ops::slice(
-        state, {.axis = 1, .begin = static_cast<std::int64_t>(place / kinds), .size = 1});
-    EXPECT_TRUE(
-        same_bits(found[i].to_host(), ops::reshape(row, {batch, state.shape()[2]}).to_host()))
-        << describe(spec) << " state " << i;
+  for (std::int64_t i = 0; i < states; ++i) {
+    const Tensor& state = i % kinds == 0 ? expected.h : expected.c;
+    const Tensor row = ops::reshape(ops::slice(state, {.axis = 1, .begin = i / kinds, .size = 1}),
+                                    {batch, state.shape()[2]});
+    const Tensor& own = found.at(static_cast<std::size_t>(i) + 1);
+    EXPECT_TRUE(same_bits(own.to_host(), row.to_host())) << describe(spec) << " state " << i;
   }
 }
 

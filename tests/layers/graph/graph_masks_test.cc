@@ -78,43 +78,7 @@ TEST(LayerGraphMasks, AMaskValueIsOneOfTheDtype) {
   EXPECT_EQ(y.as<float>()[2], 0.0F);
 }
 
-// With zero_output_for_mask the last output is that of the last step: 0 where that one does not
-// count; of the direction that goes back, of the first step.
-TEST(LayerGraphMasks, TheLastOutputMayBeThatOfAStepThatDoesNotCount) {
-  const RnnSpec spec{.mode = RnnMode::kGru,
-                     .num_units = kUnits,
-                     .input_size = kWidth,
-                     .direction = Direction::kBidirectional};
-  const auto last = [&](bool sequences, const std::vector<std::int32_t>& ids) {
-    MappedModel model;
-    model.networks.push_back(
-        {.name = "gru", .spec = spec, .params = initialize_params(ParamsLayout(spec), 7)});
-    model.layers = {ids_layer(),
-                    words_layer(Array::of<float>(
-                        {4, kWidth}, {{0.5F, -0.5F, 0.3F, 0.8F, -0.6F, 0.1F, 0.9F, 0.2F}})),
-                    {.name = "gru",
-                     .kind = "recurrent",
-                     .inputs = {{"words", 0}},
-                     .options = {{"network", std::string("gru")},
-                                 {"return_sequences", sequences},
-                                 {"zero_output_for_mask", true}}}};
-    model.outputs = {{"gru", 0}};
-    return run(*layers::LayerGraph::of(model), ids);
-  };
-  for (const std::vector<std::int32_t>& ids :
-       {std::vector<std::int32_t>{1, 2, 3}, {0, 2, 3}, {1, 2, 0}, {0, 3, 0}}) {
-    const std::vector<double> all = last(true, ids), found = last(false, ids);
-    ASSERT_EQ(found.size(), 2U * kUnits);
-    for (std::size_t unit = 0; unit < kUnits; ++unit) {
-      EXPECT_EQ(found[unit], all[2 * 2 * kUnits + unit]);
-      EXPECT_EQ(found[kUnits + unit], all[kUnits + unit]);
-      EXPECT_EQ(found[unit] == 0.0, ids[2] == 0);
-      EXPECT_EQ(found[kUnits + unit] == 0.0, ids[0] == 0);
-    }
-  }
-}
-
-/// A recurrent layer over ids, with its own network.
+/// What a recurrent layer over ids puts out, with its own network.
 std::vector<double> of_network(const RnnSpec& spec, const std::vector<std::int32_t>& ids,
                                std::map<std::string, PlainValue> options) {
   MappedModel model;
@@ -130,6 +94,29 @@ std::vector<double> of_network(const RnnSpec& spec, const std::vector<std::int32
                    .options = std::move(options)}};
   model.outputs = {{"rnn", 0}};
   return run(*layers::LayerGraph::of(model), ids);
+}
+
+// With zero_output_for_mask the last output is that of the last step: 0 where that one does not
+// count; of the direction that goes back, of the first step.
+TEST(LayerGraphMasks, TheLastOutputMayBeThatOfAStepThatDoesNotCount) {
+  const RnnSpec spec{.mode = RnnMode::kGru,
+                     .num_units = kUnits,
+                     .input_size = kWidth,
+                     .direction = Direction::kBidirectional};
+  const auto last = [&](bool sequences, const std::vector<std::int32_t>& ids) {
+    return of_network(spec, ids, {{"return_sequences", sequences}, {"zero_output_for_mask", true}});
+  };
+  for (const std::vector<std::int32_t>& ids :
+       {std::vector<std::int32_t>{1, 2, 3}, {0, 2, 3}, {1, 2, 0}, {0, 3, 0}}) {
+    const std::vector<double> all = last(true, ids), found = last(false, ids);
+    ASSERT_EQ(found.size(), 2U * kUnits);
+    for (std::size_t unit = 0; unit < kUnits; ++unit) {
+      EXPECT_EQ(found[unit], all[2 * 2 * kUnits + unit]);
+      EXPECT_EQ(found[kUnits + unit], all[kUnits + unit]);
+      EXPECT_EQ(found[unit] == 0.0, ids[2] == 0);
+      EXPECT_EQ(found[kUnits + unit] == 0.0, ids[0] == 0);
+    }
+  }
 }
 
 // Of every cell, with a projection too, whose output is narrower than the units.

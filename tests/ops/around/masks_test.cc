@@ -147,8 +147,7 @@ TEST(MasksAround, OfEachKindChangeWithTheCallAndTheSeed) {
       seen.insert(values_of(other().output));
       EXPECT_EQ(seen.count(values_of(other().output)), 1U) << "the same key, the same masks";
     }
-    EXPECT_EQ(seen.size(), 5U) << training.dropout << training.input_dropout
-                               << training.output_dropout << training.drop_connect;
+    EXPECT_EQ(seen.size(), 5U) << describe(call.spec);
   }
 }
 

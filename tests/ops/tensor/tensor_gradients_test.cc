@@ -13,6 +13,10 @@ const std::vector<Pair> kPairs{{{3, 2}, {3, 2}}, {{3, 1}, {2}},       {{2}, {3, 
                                {{}, {2, 3}},     {{2, 1, 3}, {5, 1}}, {{1}, {1, 1}},
                                {{4, 1}, {1, 3}}, {{2, 3}, {2, 1}},    {{1, 7}, {3, 7}}};
 
+Tensor of(const std::vector<double>& values) {
+  return Tensor(Array::of<double>({static_cast<std::int64_t>(values.size())}, values).view());
+}
+
 TEST(TensorGradients, OfTwoOperandsThatBroadcast) {
   for (const Pair& shapes : kPairs) {
     SCOPED_TRACE(to_string(shapes.a) + " " + to_string(shapes.b));
@@ -67,9 +71,6 @@ TEST(TensorGradients, OfWhereAndClip) {
 // The power of 0, and of what has no logarithm.
 TEST(TensorGradients, OfPowersAtTheirEdges) {
   GradientTape tape;
-  const auto of = [](const std::vector<double>& values) {
-    return Tensor(Array::of<double>({static_cast<std::int64_t>(values.size())}, values).view());
-  };
   const Tensor a = tape.watch(of({0, -2, 0, 3})), b = tape.watch(of({2, 3, 0, 0}));
   const auto found = tape.gradient(ops::reduce_sum(ops::power(a, b)), std::vector{a, b});
   EXPECT_EQ(values_of(found[0]), (std::vector<double>{0, 12, 0, 0}));
@@ -88,9 +89,6 @@ TEST(TensorGradients, OfPowersOfEveryBaseAndExponent) {
       by_exponent.push_back(a > 0.0 ? std::pow(a, b) * std::log(a) : 0.0);
     }
   }
-  const auto of = [](const std::vector<double>& values) {
-    return Tensor(Array::of<double>({static_cast<std::int64_t>(values.size())}, values).view());
-  };
   GradientTape tape;
   const Tensor a = tape.watch(of(bases)), b = tape.watch(of(exponents));
   const auto found = tape.gradient(ops::reduce_sum(ops::power(a, b)), std::vector{a, b});
@@ -103,9 +101,6 @@ TEST(TensorGradients, OfPowersOfEveryBaseAndExponent) {
 
 // Where both are equal the first has it all.
 TEST(TensorGradients, OfTheLargerAndTheSmallerOfEqualNumbers) {
-  const auto of = [](const std::vector<double>& values) {
-    return Tensor(Array::of<double>({static_cast<std::int64_t>(values.size())}, values).view());
-  };
   for (const bool larger : {true, false}) {
     GradientTape tape;
     const Tensor a = tape.watch(of({1, 2, 3})), b = tape.watch(of({2, 2, 2}));
@@ -121,9 +116,6 @@ TEST(TensorGradients, OfTheLargerAndTheSmallerOfEqualNumbers) {
 // A logarithm that is left out of the first derivative stays out of the second.
 TEST(TensorGradients, SecondOfPowersWithoutALogarithm) {
   const GradientTape outer;
-  const auto of = [](const std::vector<double>& values) {
-    return Tensor(Array::of<double>({static_cast<std::int64_t>(values.size())}, values).view());
-  };
   const Tensor a = outer.watch(of({0, -2, 1, 3})), b = outer.watch(of({2, 3, 0, 1}));
   const GradientTape inner;
   const Tensor by_b = inner.gradients({ops::power(a, b)}, Tensors{b})[0];
@@ -279,8 +271,7 @@ TEST(TensorGradients, StopAtIntegersAndTruthValues) {
       [=](const Tensor& x) { return wide(ops::argmax(x, 0)); }};
   for (const auto& way : ways) {
     GradientTape tape;
-    const Tensor x =
-        tape.watch(Tensor(Array::of<double>({3}, std::vector{2.0, -1.5, 3.25}).view()));
+    const Tensor x = tape.watch(of({2.0, -1.5, 3.25}));
     const Tensor loss =
         ops::add(ops::reduce_sum(ops::square(x)), ops::reduce_sum(ops::square(way(x))));
     EXPECT_EQ(values_of(tape.gradient(loss, std::vector{x})[0]), (std::vector{4.0, -3.0, 6.5}));

@@ -1,4 +1,4 @@
-// A hash of what is kept in tests/golden.
+// A hash of what tests keep of long results, as in tests/golden.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class Hash {
     }
   }
   std::uint64_t value() const { return value_; }
-  /// 16 of them.
+  /// Hexadecimal, 16 of them.
   std::string digits() const {
-    char out[24];
+    char out[17];
     std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(value_));
     return out;
   }
