@@ -11,9 +11,9 @@ import threading
 import numpy as np
 import openrnn
 import pytest
-from errors.raised import said
 from openrnn import _core, cudnn_rnn, layers
 from openrnn.nn import rnn_cell
+from table.support import error_text
 
 SECONDS = 120  # after which a thread that waits for others is lost
 
@@ -29,7 +29,7 @@ def test_a_cell_that_says_nothing_of_itself():
         ("state_size", lambda: cell.zero_state(2, "float32")),
         ("state_size", lambda: cell(ones, ones)),
     ):
-        assert said(openrnn.UnsupportedError, call) == (
+        assert error_text(openrnn.UnsupportedError, call) == (
             f"[bare] its class has no {what}, expected a subclass that has one"
         )
 
@@ -61,12 +61,12 @@ def test_a_node_whose_layer_is_gone():
         "its layer is gone"
     )
     assert (
-        said(TypeError, lambda: pickle.dumps(node))
-        == said(TypeError, lambda: copy.deepcopy(node))
+        error_text(TypeError, lambda: pickle.dumps(node))
+        == error_text(TypeError, lambda: copy.deepcopy(node))
         == text
     )
     model = openrnn.Model(x, node.output_tensors[0])
-    assert said(openrnn.StateError, lambda: model(np.ones((1, 3)))) == (
+    assert error_text(openrnn.StateError, lambda: model(np.ones((1, 3)))) == (
         "[Model] the layer 'd' is gone, expected it to outlive the tensors that it made "
         "(one made by std::make_shared does)"
     )
@@ -75,13 +75,13 @@ def test_a_node_whose_layer_is_gone():
 def test_a_saveable_is_made_once():
     layer = cudnn_rnn.CudnnLSTM(2, 2)
     assert layer.saveable is None
-    assert said(openrnn.StateError, layer._create_saveable) == (
+    assert error_text(openrnn.StateError, layer._create_saveable) == (
         "[CudnnLSTM] create_saveable of 'cudnn_lstm' before the input shape is known, expected a "
         "build or a call before"
     )
     layer.build((None, None, 3))
     assert layer.saveable is layer.saveable
-    assert said(openrnn.StateError, layer._create_saveable) == (
+    assert error_text(openrnn.StateError, layer._create_saveable) == (
         "Cudnn saveable already created [cudnn_lstm], expected a layer without"
     )
     assert layer._canonical_weight_shape(0) == [(2, 3)] * 4 + [(2, 2)] * 4
@@ -121,7 +121,7 @@ def test_a_group_of_threads():
         thread.join(SECONDS)
     assert order == ["first", "after", "after", "after"]
     group[0].abort("why not")
-    assert said(openrnn.EngineError, group[1].barrier) == "[Communicator] rank 0 gave up: why not"
+    assert error_text(openrnn.EngineError, group[1].barrier) == "[Communicator] rank 0 gave up: why not"
 
 
 def test_parts_that_each_number_of_processes_expects():

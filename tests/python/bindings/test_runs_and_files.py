@@ -3,8 +3,8 @@
 import numpy as np
 import openrnn
 import pytest
-from errors.raised import said
 from openrnn import _core, layers, train
+from table.support import error_text
 
 CLOSED = "[Run] the run is closed, expected an open one"
 
@@ -39,13 +39,13 @@ def test_a_closed_run_says_so_of_everything():
         "reduction_cost",
     ]
     for name in members:
-        assert said(openrnn.StateError, lambda: getattr(run, name)) == CLOSED  # noqa: B023
+        assert error_text(openrnn.StateError, lambda: getattr(run, name)) == CLOSED  # noqa: B023
     for name in ("train", "save", "validate"):
-        assert said(openrnn.StateError, getattr(run, name)) == CLOSED
+        assert error_text(openrnn.StateError, getattr(run, name)) == CLOSED
     run.close()
     for name in ("metric", "gradient_norm"):
         text = "[StepReport] its run is closed, expected an open one"
-        assert said(openrnn.StateError, lambda: getattr(last, name)) == text  # noqa: B023
+        assert error_text(openrnn.StateError, lambda: getattr(last, name)) == text  # noqa: B023
     assert (last.step, last.steps, last.best, last.learning_rate) == (2, 2, True, rate)
     with train.Run("run", resume=True) as again:
         assert (again.step, again.steps, again.resumed_from) == (2, 2, "run/model.ckpt-2")
@@ -63,7 +63,7 @@ def test_rows_of_parts():
 def test_a_part_is_entered_once():
     part = _core.PartScope(0, 2, 4, _core.new_step_of_parts())
     with part:
-        text = said(openrnn.StateError, part.__enter__)
+        text = error_text(openrnn.StateError, part.__enter__)
     assert text == "[PartScope] entered twice, expected one block"
     with part:
         pass
@@ -153,7 +153,7 @@ def test_what_an_onnx_program_takes():
             "[run] 'x' is float64, expected float32",
         ),
     ):
-        assert said(error, lambda: program(given)) == text  # noqa: B023
+        assert error_text(error, lambda: program(given)) == text  # noqa: B023
 
 
 def test_variables_that_a_layer_gets_in_scopes_are_its_weights():

@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from openrnn import _core
+from test_keras_both import both_walk, like
 from test_keras_cell import arrays_of, cell_of, complex_gradients, walk
 
 FLAGS = list(itertools.product((False, True), repeat=3))
@@ -65,8 +65,7 @@ def test_gradients_of_every_mask(mode, sizes):
         if mode != "lstm":
             scales[2] *= 0
         right = complex_gradients(mode, arrays, mask, flags, True, scales)
-        results = [np.full(one.shape, np.nan) for one in arrays]
-        results[2] = results[2] if mode == "lstm" else None
+        results = like(given_to(mode, arrays))
         saved.backward([scales[0], scales[1], scales[2] if mode == "lstm" else None], results)
         for found, exact in zip(results, right, strict=True):
             close(found, exact, 1e-12, (mask, flags))
@@ -78,15 +77,13 @@ def test_one_gradient_at_a_time(mode):
     sizes = (2, 3, 2, 3)
     random = np.random.default_rng(3)
     arrays = arrays_of(mode, sizes, True, True, random)
-    cell, lstm = cell_of(mode, sizes, True, True), mode == "lstm"
+    cell = cell_of(mode, sizes, True, True)
     mask = np.array([[True, False, True], [False, True, True]])
     for flags, masked in itertools.product(FLAGS, (None, mask)):
         made = room(mode, arrays, flags)
         saved = cell.forward(given_to(mode, arrays), masked, flags, True, made)
         gradients = [None if one is None else random.normal(size=one.shape) for one in made]
-        whole = [np.full(one.shape, np.nan) for one in given_to(mode, arrays) if one is not None]
-        if not lstm:
-            whole.insert(2, None)
+        whole = like(given_to(mode, arrays))
         saved.backward(gradients, whole)
         for n, one in enumerate(whole):
             if one is None:
@@ -100,7 +97,7 @@ def test_one_gradient_at_a_time(mode):
             if gradient is None:
                 continue
             given = [gradient if place == n else None for place in range(3)]
-            found = [None if one is None else np.full(one.shape, np.nan) for one in whole]
+            found = like(whole)
             saved.backward(given, found)
             for to, one in zip(summed, found, strict=True):
                 if to is not None:
@@ -110,25 +107,13 @@ def test_one_gradient_at_a_time(mode):
                 np.testing.assert_allclose(found, one, rtol=0, atol=1e-12, err_msg=str(flags))
 
 
-def both_walk(mode, arrays, mask, flags):
-    """Both directions: the second one's outputs stand in the order of time."""
-    parts = []
-    for d in range(2):
-        own = [arrays[0], *arrays[1 + 2 * d : 3 + 2 * d], *arrays[5 + 3 * d : 8 + 3 * d]]
-        y, h, c = walk(mode, own, mask, (d == 1, *flags[1:]), True)
-        parts.append((y[:, ::-1] if d == 1 and flags[1] else y, h, c))
-    return [np.concatenate([parts[0][0], parts[1][0]], -1), *parts[0][1:], *parts[1][1:]]
-
-
 @each_mode
 @pytest.mark.parametrize("time", [1, 2, 3])
 def test_two_directions_of_every_mask(mode, time):
     sizes, random = (2, time, 2, 3), np.random.default_rng(time)
     one, other = (arrays_of(mode, sizes, True, True, random) for _ in range(2))
     arrays = [*one[:3], *other[1:3], *one[3:], *other[3:]]
-    options = {"rnn_mode": mode, "input_size": 2, "num_units": 3, "dtype": "float64",
-               "direction": "bidirectional"}  # fmt: skip
-    cell = _core.KerasCell(options if mode == "gru" else {**options, "single_bias": True})
+    cell = cell_of(mode, sizes, True, True, direction="bidirectional")
     lstm = mode == "lstm"
     given = [one if lstm or n not in (2, 4) else None for n, one in enumerate(arrays)]
     forward = [one for one in FLAGS if not one[0]]
@@ -136,5 +121,5 @@ def test_two_directions_of_every_mask(mode, time):
         state = [np.full((2, 3), np.nan) if lstm or n % 2 == 0 else None for n in range(4)]
         made = [np.full((2, time, 6) if flags[1] else (2, 6), np.nan), *state]
         cell.forward(given, mask, flags, False, made)
-        for found, right in zip(made, both_walk(mode, arrays, mask, flags), strict=True):
+        for found, right in zip(made, both_walk(mode, arrays, mask, flags, True), strict=True):
             close(found, right, 1e-13, (mask, flags))

@@ -4,6 +4,7 @@ which are tested against a loop. Needs no Keras."""
 import numpy as np
 import pytest
 from openrnn import _core
+from test_keras_cell import walk
 
 SIZES = (3, 5, 2, 3)
 # Of sums in another order, over the largest value: gradients of weights add up time steps, and dx
@@ -46,6 +47,16 @@ def arrays_of(mode, bias, dtype, random):
 
 def one_direction(arrays, d):
     return [arrays[0], *arrays[1 + 2 * d:3 + 2 * d], *arrays[5 + 3 * d:8 + 3 * d]]
+
+
+def both_walk(mode, arrays, mask, flags, reset_after):
+    """walk() of both directions: the second one's outputs stand in the order of time."""
+    parts = []
+    for d in range(2):
+        own = one_direction(arrays, d)
+        y, h, c = walk(mode, own, mask, (d == 1, *flags[1:]), reset_after)
+        parts.append((y[:, ::-1] if d == 1 and flags[1] else y, h, c))
+    return [np.concatenate([parts[0][0], parts[1][0]], -1), *parts[0][1:], *parts[1][1:]]
 
 
 def run(cell, arrays, mask, flags, width):

@@ -79,9 +79,9 @@ def arrays_of(mode, sizes, bias, reset_after, random):
     ]
 
 
-def cell_of(mode, sizes, bias, reset_after, dtype="float64"):
+def cell_of(mode, sizes, bias, reset_after, dtype="float64", **more):
     options = {"rnn_mode": mode, "input_size": sizes[2], "num_units": sizes[3], "dtype": dtype,
-               "use_bias": bias}
+               "use_bias": bias, **more}
     if mode == "gru":
         options["reset_after"] = reset_after
     if bias and not (mode == "gru" and reset_after):

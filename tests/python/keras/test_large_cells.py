@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from openrnn import _core
-from test_keras_cell import STEP, walk
+from test_keras_both import both_walk, like
+from test_keras_cell import STEP, cell_of
 
 NETWORKS = [("lstm", True, True), ("lstm", True, False), ("gru", True, True), ("gru", True, False),
             ("gru", False, True), ("rnn_tanh", True, True)]  # fmt: skip
@@ -14,14 +14,10 @@ NAMES = ("x", "h0", "c0", "h0 back", "c0 back", "kernel", "recurrent", "bias", "
          "recurrent back", "bias back")  # fmt: skip
 
 
-def options_of(mode, reset_after, bias, inputs, units, dtype="float64"):
-    options = {"rnn_mode": mode, "input_size": inputs, "num_units": units, "dtype": dtype,
-               "use_bias": bias, "direction": "bidirectional"}  # fmt: skip
-    if mode == "gru":
-        options["reset_after"] = reset_after
-    if bias and not (mode == "gru" and reset_after):
-        options["single_bias"] = True
-    return options
+def both_of(mode, reset_after, bias, inputs, units, dtype="float64"):
+    """A cell of both directions."""
+    sizes = (3, 4, inputs, units)
+    return cell_of(mode, sizes, bias, reset_after, dtype, direction="bidirectional")
 
 
 def drawn(mode, reset_after, bias, inputs, units):
@@ -41,37 +37,23 @@ def without_cells(mode, arrays):
     return [None if mode != "lstm" and n in (2, 4) else one for n, one in enumerate(arrays)]
 
 
-def both_walk(mode, arrays, mask, flags, reset_after):
-    found = []
-    for d in range(2):
-        own = [arrays[0], *arrays[1 + 2 * d : 3 + 2 * d], *arrays[5 + 3 * d : 8 + 3 * d]]
-        y, h, c = walk(mode, own, mask, (d == 1, *flags[1:]), reset_after)
-        found.append((y[:, ::-1] if d == 1 and flags[1] else y, h, c))
-    y = np.concatenate([found[0][0], found[1][0]], -1)
-    return without_cells(mode, [y, *found[0][1:], *found[1][1:]])
-
-
-def room(arrays):
-    return [None if one is None else np.full(one.shape, np.nan, one.dtype) for one in arrays]
-
-
 @pytest.mark.parametrize("inputs, units", [(17, 33), (33, 17), (1, 16), (16, 1), (31, 15)])
 @pytest.mark.parametrize("mode, reset_after, bias", NETWORKS)
 def test_large_cells_and_a_direction_of_every_array(mode, reset_after, bias, inputs, units):
-    cell = _core.KerasCell(options_of(mode, reset_after, bias, inputs, units))
+    cell = both_of(mode, reset_after, bias, inputs, units)
     arrays = drawn(mode, reset_after, bias, inputs, units)
     assert cell.bias_rows == (0 if not bias else 2 if mode == "gru" and reset_after else 1)
     random = np.random.default_rng(5)
     for mask, sequences, zero in itertools.product((None, MASK), (False, True), (False, True)):
         flags = (False, sequences, zero)
-        wanted = both_walk(mode, arrays, mask, flags, reset_after)
-        made = room(wanted)
+        wanted = without_cells(mode, both_walk(mode, arrays, mask, flags, reset_after))
+        made = like(wanted)
         saved = cell.forward(without_cells(mode, arrays), mask, flags, True, made)
         for found, right in zip(made, wanted, strict=True):
             if right is not None:
                 np.testing.assert_allclose(found, right, rtol=0, atol=1e-12)
         scales = [None if one is None else random.normal(size=one.shape) for one in wanted]
-        results = room(without_cells(mode, arrays))
+        results = like(without_cells(mode, arrays))
         saved.backward(scales, results)
         for n, gradient in enumerate(results):
             if gradient is None:
@@ -89,7 +71,7 @@ def test_large_cells_and_a_direction_of_every_array(mode, reset_after, bias, inp
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_each_array_of_weights_is_looked_at_to_its_ends(dtype):
     """The first and the last number of each, of both directions; what is not a weight is not."""
-    cell = _core.KerasCell(options_of("lstm", True, True, 5, 6, dtype))
+    cell = both_of("lstm", True, True, 5, 6, dtype)
     arrays = [one.astype(dtype) for one in drawn("lstm", True, True, 5, 6)]
     flags = (False, True, False)
 
@@ -105,7 +87,7 @@ def test_each_array_of_weights_is_looked_at_to_its_ends(dtype):
             count += n >= 5
             found = outputs(cell)
             assert cell.packings == count, (NAMES[n], end)
-            fresh = outputs(_core.KerasCell(options_of("lstm", True, True, 5, 6, dtype)))
+            fresh = outputs(both_of("lstm", True, True, 5, 6, dtype))
             assert any((a != b).any() for a, b in zip(found, before, strict=True)), NAMES[n]
             for a, b in zip(found, fresh, strict=True):
                 np.testing.assert_array_equal(a, b)
@@ -113,11 +95,11 @@ def test_each_array_of_weights_is_looked_at_to_its_ends(dtype):
 
 
 def test_what_is_packed_for_a_gradient_serves_calls_without_one():
-    cell = _core.KerasCell(options_of("gru", True, True, 5, 6))
+    cell = both_of("gru", True, True, 5, 6)
     arrays = without_cells("gru", drawn("gru", True, True, 5, 6))
     counts = []
     for saving in (False, False, True, True, False, True):
-        made = room([np.zeros((3, 4, 12)), np.zeros((3, 6)), None, np.zeros((3, 6)), None])
+        made = like([np.zeros((3, 4, 12)), np.zeros((3, 6)), None, np.zeros((3, 6)), None])
         saved = cell.forward(arrays, None, (False, True, False), saving, made)
         assert (saved is not None) == saving
         counts.append(cell.packings)
@@ -125,7 +107,7 @@ def test_what_is_packed_for_a_gradient_serves_calls_without_one():
 
 
 def test_a_message_for_every_place():
-    cell = _core.KerasCell(options_of("lstm", True, True, 5, 6))
+    cell = both_of("lstm", True, True, 5, 6)
     arrays, flags = drawn("lstm", True, True, 5, 6), (False, True, False)
     names = ["x", "h0", "c0", "h0", "c0", *["kernel", "recurrent_kernel", "bias"] * 2]
     made = [np.zeros((3, 4, 12)), *(np.zeros((3, 6)) for _ in range(4))]
@@ -157,7 +139,7 @@ def test_a_message_for_every_place():
         refused(given, made, f"x is {kind}, expected float64")
     refused(arrays[:-1], made, "10 arrays, expected 11 or None in a place")
     refused(arrays, made[:-1], "4 arrays, expected 5 or None in a place")
-    plain = _core.KerasCell({**options_of("gru", True, False, 5, 6), "direction": "unidirectional"})
+    plain = cell_of("gru", (3, 4, 5, 6), False, True)
     of_gru = without_cells("gru", drawn("gru", True, False, 5, 6))
     given = [*of_gru[:3], *of_gru[5:8]]
     for bias, cn, text in (

@@ -205,13 +205,13 @@ def test_pytorchs_names_against_the_mapping_of_the_tests(mode, direction, proj):
 
 
 OF_TORCH = {"num_layers": 2, "num_units": 4, "input_size": 4, "direction": "bidirectional",
-            "num_proj": 3}
+            "num_proj": 3}  # fmt: skip
 
 
 def state_of_torch():
     """Of an LSTM; input size and units are equal, so that exchanged tensors would fit."""
     network = {"rnn_mode": "lstm", **OF_TORCH}
-    ours = openrnn.cudnn_rnn.ops.CudnnLSTM(2, 4, 4, direction="bidirectional", num_proj=3)
+    ours = openrnn.cudnn_rnn.ops.CudnnLSTM(**OF_TORCH)
     params = np.random.default_rng(6).standard_normal(int(ours.params_size())).astype("float32")
     weights, biases = ours.params_to_canonical(params)
     return network, weights, biases, openrnn.torch_from_canonical(weights, biases, **network)

@@ -21,6 +21,7 @@ WRAPPERS = {
     "MultiRNNCell": lambda: rnn_cell.MultiRNNCell([rnn_cell.BasicRNNCell(3)]),
     "DropoutWrapper": lambda: rnn_cell.DropoutWrapper(rnn_cell.BasicRNNCell(3), 0.5),
 }
+ALL_CELLS = {**CELLS, **WRAPPERS}
 LAYERS = {
     "Dense": lambda: layers.Dense(3),
     "Dropout": lambda: layers.Dropout(0.5),
@@ -32,12 +33,6 @@ LAYERS = {
     "CudnnRNNTanh": lambda: cudnn_rnn.CudnnRNNTanh(1, 3),
     "CudnnRNNRelu": lambda: cudnn_rnn.CudnnRNNRelu(1, 3),
 }
-
-
-@pytest.fixture(autouse=True)
-def own_graph():
-    with openrnn.Graph().as_default():
-        yield
 
 
 def bare(layer):
@@ -57,9 +52,9 @@ def called(layer, name):
     return _core.rnn_call(layer, x, None, False, None, True, True, False, None, None)
 
 
-@pytest.mark.parametrize("name", [*CELLS, *WRAPPERS])
+@pytest.mark.parametrize("name", ALL_CELLS)
 def test_a_cell_of_each_kind(name):
-    whole = {**CELLS, **WRAPPERS}[name]()
+    whole = ALL_CELLS[name]()
     cell = bare(whole)
     kept = stepped(cell)  # outputs keep the layer
     (node,) = cell.inbound_nodes
@@ -87,10 +82,10 @@ def test_a_layer_of_each_kind(name):
     assert (again.name, [v.name for v in again.weights]) == wanted
 
 
-@pytest.mark.parametrize("name", [*CELLS, *WRAPPERS])
+@pytest.mark.parametrize("name", ALL_CELLS)
 def test_a_cell_inside_of_others_outlives_its_object(name):
     """A model holds the outermost cell, whose class holds the others."""
-    make = {**CELLS, **WRAPPERS}[name]
+    make = ALL_CELLS[name]
     if name == "DropoutWrapper":
         make = lambda: rnn_cell.DropoutWrapper(rnn_cell.BasicRNNCell(3))  # noqa: E731
     for wrap in (rnn_cell.DropoutWrapper, lambda cell: rnn_cell.MultiRNNCell([cell])):

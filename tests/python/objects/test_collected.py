@@ -12,12 +12,6 @@ from openrnn.nn import rnn_cell
 X = np.random.default_rng(1).normal(size=(2, 3)).astype("float32")
 
 
-@pytest.fixture(autouse=True)
-def own_graph():
-    with openrnn.Graph().as_default():
-        yield
-
-
 class OwnCell(rnn_cell.RNNCell):
     """Everything that a cell may say of itself."""
 

@@ -1,71 +1,68 @@
 """What `with` holds open: closed in order, refused out of order, and let go when it is dropped."""
 
 import gc
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import openrnn
 import pytest
 from openrnn import _core
-
-
-@pytest.fixture(autouse=True)
-def own_graph():
-    with openrnn.Graph().as_default():
-        yield
+from table.support import error_text
 
 
 def scope_name():
     return _core.current_scope()[0]
 
 
-OUTER = [None]
+def current():
+    return _core.current_graph(), _core.current_scope()
+
+
+# Of each kind of with statement: one of a name, and what it holds open.
 KINDS = {
-    "variable_scope": (
-        lambda: openrnn.variable_scope("inner"),
-        lambda: scope_name().endswith("inner"),
-    ),
-    "as_default": (
-        lambda: openrnn.Graph().as_default(),
-        lambda: _core.current_graph() is not OUTER[0],
-    ),
+    "variable_scope": (openrnn.variable_scope, _core.OpenedScope),
+    "as_default": (lambda name: openrnn.Graph().as_default(), _core.OpenedGraph),
 }
 
 
-def outer_of(kind):
+def open_one(opened, name):
+    """Opens a scope of the name, or a graph."""
+    opened.open(*[name, False] if isinstance(opened, _core.OpenedScope) else [openrnn.Graph()])
+
+
+def is_open(kind, around):
     if kind == "variable_scope":
-        return openrnn.variable_scope("outer")
-    OUTER[0] = openrnn.Graph()
-    return OUTER[0].as_default()
+        return scope_name().endswith("inner")
+    return _core.current_graph() is not around[0]
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_that_is_dropped_is_closed_and_the_outer_ones_are_not(kind, times):
-    make, is_open = KINDS[kind]
-    before = _core.current_graph(), _core.current_scope()
-    with outer_of(kind):
-        around = _core.current_graph(), _core.current_scope()
+    make, _ = KINDS[kind]
+    before = current()
+    with make("outer"):
+        around = current()
         for _ in range(times):
-            inner = make()
+            inner = make("inner")
             inner.__enter__()
-            assert is_open()
+            assert is_open(kind, around)
             del inner
             gc.collect()
-            assert (_core.current_graph(), _core.current_scope()) == around
-        with make():
-            assert is_open()
-        assert (_core.current_graph(), _core.current_scope()) == around
-    assert (_core.current_graph(), _core.current_scope()) == before
+            assert current() == around
+        with make("inner"):
+            assert is_open(kind, around)
+        assert current() == around
+    assert current() == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_that_are_dropped_together(kind):
-    make, _ = KINDS[kind]
-    before = _core.current_graph(), _core.current_scope()
-    with outer_of(kind):
-        opened = {"variable_scope": _core.OpenedScope, "as_default": _core.OpenedGraph}[kind]()
+    make, kept = KINDS[kind]
+    before = current()
+    with make("outer"):
+        opened = kept()
         for n in range(3):
-            opened.open(*[f"s{n}", False] if kind == "variable_scope" else [openrnn.Graph()])
+            open_one(opened, f"s{n}")
         if kind == "variable_scope":
             assert scope_name() == "outer/s0/s1/s2"
         opened.close()
@@ -73,45 +70,33 @@ def test_several_that_are_dropped_together(kind):
             assert scope_name() == "outer/s0/s1"
         del opened
         gc.collect()
-        with make():
+        with make("inner"):
             pass
-    assert (_core.current_graph(), _core.current_scope()) == before
+    assert current() == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_that_is_closed_out_of_order_is_refused_and_stays_open(kind):
-    before = _core.current_graph(), _core.current_scope()
-    make = {"variable_scope": _core.OpenedScope, "as_default": _core.OpenedGraph}[kind]
-    outer, inner = make(), make()
-    for n, opened in enumerate((outer, inner)):
-        opened.open(*[f"s{n}", False] if kind == "variable_scope" else [openrnn.Graph()])
-    around = _core.current_graph(), _core.current_scope()
-    with pytest.raises(openrnn.StateError) as caught:
-        outer.close()
-    assert str(caught.value) == (
+    _, kept = KINDS[kind]
+    before, outer, inner = current(), kept(), kept()
+    open_one(outer, "s0")
+    open_one(inner, "s1")
+    around = current()
+    assert error_text(openrnn.StateError, outer.close) == (
         f"[{kind}] it is closed while one that was opened later is open, expected with statements "
         "of one thread that nest"
     )
-    said = []
-
-    def elsewhere():
-        try:
-            inner.close()
-        except openrnn.StateError as error:
-            said.append(str(error))
-
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    thread.join()
-    assert said == [
+    with ThreadPoolExecutor(1) as elsewhere:
+        said = elsewhere.submit(error_text, openrnn.StateError, inner.close).result()
+    assert said == (
         f"[{kind}] it is closed on another thread than the one that opened it, expected with "
         "statements of one thread that nest"
-    ]
-    assert (_core.current_graph(), _core.current_scope()) == around != before
+    )
+    assert current() == around != before
     inner.close()
     outer.close()
     outer.close()  # there is nothing left to close
-    assert (_core.current_graph(), _core.current_scope()) == before
+    assert current() == before
 
 
 def test_an_undo_removes_what_was_made_since_unless_it_is_kept():

@@ -69,7 +69,7 @@ def test_reductions(name, kind):
     for shape in SHAPES:
         x = number(shape)
         sets = [None, *axes_of(shape)]
-        sets += [pair for pair in itertools.combinations(range(len(shape)), 2)]
+        sets += itertools.combinations(range(len(shape)), 2)
         sets += [(a, b - len(shape)) for a, b in itertools.combinations(range(len(shape)), 2)]
         for axis, keepdims in itertools.product(sets, (False, True)):
             found = outcome(lambda v: function(v, axis, keepdims), x, kind)

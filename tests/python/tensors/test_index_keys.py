@@ -149,7 +149,7 @@ KINDS = {
     "a wide tensor": openrnn.constant(np.array([2, 0, 2], "int64")),
     "a tuple in a tuple": (2, 0, 2),
     "small integers": np.array([2, 0, 2], "uint8"),
-    "a variable's value": np.array([2, 0, -1], "int64"),
+    "one from the end": np.array([2, 0, -1], "int64"),
 }
 
 

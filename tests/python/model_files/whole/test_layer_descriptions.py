@@ -120,8 +120,9 @@ def test_the_model_has_a_layer_of_every_kind(tmp_path):
     text = "[layers] the kind of layer 'none', expected one of "
     assert str(caught.value).startswith(text)
     *named, last = str(caught.value)[len(text) :].split(", ")
-    more = int(last.removeprefix(last.split(" and ")[0] + " and ").removesuffix(" more"))
-    assert {*named, last.split(" and ")[0]} <= given and len(named) + 1 + more == len(given)
+    last, more = last.split(" and ")
+    more = int(more.removesuffix(" more"))
+    assert {*named, last} <= given and len(named) + 1 + more == len(given)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -169,37 +170,35 @@ def test_layers_without_weights_or_slots_in_their_descriptions(tmp_path):
         assert list(one["weights"]) == list(wanted.get("weights", {}))
 
 
+# Kind of layer, option, value.
 WRONG = {
-    "a whole number for a number": ({"rate": 1}, None),
-    "a number for a whole one": ({"count": 2.5}, "count"),
-    "a truth value for a number": ({"rate": True}, "rate"),
-    "a truth value for a whole number": ({"axis": True}, "axis"),
-    "a whole number for a truth value": ({"use_bias": 1}, "use_bias"),
-    "a text for a list": ({"shape": "1"}, "shape"),
-    "a number for a text": ({"activation": 1}, "activation"),
-    "nothing for a text": ({"network": None}, "network"),
+    "a number for a whole one": ("repeat", "count", 2.5),
+    "a truth value for a number": ("dropout", "rate", True),
+    "a truth value for a whole number": ("concat", "axis", True),
+    "a whole number for a truth value": ("dense", "use_bias", 1),
+    "a text for a list": ("input", "shape", "1"),
+    "a number for a text": ("activation", "activation", 1),
+    "nothing for a text": ("recurrent", "network", None),
 }
-OF = {"rate": "dropout", "count": "repeat", "axis": "concat", "use_bias": "dense",
-      "shape": "input", "activation": "activation", "network": "recurrent"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_an_option_has_the_type_of_its_default(tmp_path, name):
-    options, refused = WRONG[name]
-    (option,) = options
-    kind = OF[option]
-    given = [layer("x", "input", shape=[2, 4]), layer("y", kind, ["x"], **options)]
-    if refused is None:
-        found = saved(tmp_path / "a.openrnn", given, [place("y")], nets=networks())
-        assert found["layers"][1]["options"] == {option: 1.0}
-        assert type(found["layers"][1]["options"][option]) is float
-        return
+    kind, option, value = WRONG[name]
+    given = [layer("x", "input", shape=[2, 4]), layer("y", kind, ["x"], **{option: value})]
     with pytest.raises(TypeError) as caught:
         saved(tmp_path / "a.openrnn", given, [place("y")], nets=networks())
-    given_type = type(options[option]).__name__
+    given_type = type(value).__name__
     assert str(caught.value) == (
         f"[layers] the option '{option}' is '{given_type}', expected the type of its default"
     )
+
+
+def test_a_whole_number_is_a_number_too(tmp_path):
+    given = [layer("x", "input", shape=[2, 4]), layer("y", "dropout", ["x"], rate=1)]
+    found = saved(tmp_path / "a.openrnn", given, [place("y")], nets=networks())
+    assert found["layers"][1]["options"] == {"rate": 1.0}
+    assert type(found["layers"][1]["options"]["rate"]) is float
 
 
 VALUES = {
