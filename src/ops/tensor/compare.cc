@@ -52,25 +52,36 @@ Tensor of_power(const Tensor& a, const Tensor& b, const Tensor& dc) {
   return multiply(dc, where(equal(b, none), none, slope));
 }
 
-Tensor compare(const char* call, CompareOp op, TwoOperands again, const Tensor& a,
-               const Tensor& b) {
+// Of a and b, or of b and a where `mirrored` names the recorded call of those.
+struct Comparison {
+  const char* call;
+  CompareOp op;
+  TwoOperands again;
+  const char* mirrored = nullptr;
+};
+
+Tensor compare(const Comparison& of, const Tensor& a, const Tensor& b) {
+  const char* const call = of.call;
+  const Tensor &left = of.mirrored ? b : a, &right = of.mirrored ? a : b;
   if (any_symbolic(a, b)) {
     if (a.dtype() != b.dtype()) {
       throw ArgumentError(message("[", call, "] b is ", dtype_name(b.dtype()), ", expected ",
                                   dtype_name(a.dtype())));
     }
-    return defer_one(call, {DType::kBool, broadcast_shape(call, a.shape(), b.shape())}, a, b);
+    const Shape shape = broadcast_shape(call, a.shape(), b.shape());
+    return defer_one(of.mirrored ? of.mirrored : call, {DType::kBool, shape}, left, right);
   }
   if (!a.empty() && !b.empty() && a.dtype() == b.dtype() && !is_floating(a.dtype())) {
-    return compare_integers(call, op, a, b);
+    broadcast_shape(call, a.shape(), b.shape());
+    return compare_integers(call, of.op, left, right);
   }
-  if (apart(a, b)) return std::apply(again, together(call, a, b));
-  if (a.shape() != b.shape()) return std::apply(again, broadcast_both(call, a, b));
+  if (apart(a, b)) return std::apply(of.again, together(call, a, b));
+  if (a.shape() != b.shape()) return std::apply(of.again, broadcast_both(call, a, b));
   require_same(call, a, b);
   DeviceArray mask = make(a, DType::kBool, a.shape());
-  mask.device().compare(op, a.dtype(), mask.size(), a.value().data(), b.value().data(),
+  mask.device().compare(of.op, a.dtype(), mask.size(), left.value().data(), right.value().data(),
                         static_cast<std::uint8_t*>(mask.mutable_data()));
-  return record("compare", {a.detached(), b.detached()}, {std::move(mask)}, {})[0];
+  return record("compare", {left.detached(), right.detached()}, {std::move(mask)}, {})[0];
 }
 
 // The elements that are chosen from a and b; an empty one: 0.
@@ -122,16 +133,20 @@ Tensor power(const Tensor& a, const Tensor& b) {
 }
 
 Tensor equal(const Tensor& a, const Tensor& b) {
-  return compare("equal", CompareOp::kEqual, equal, a, b);
+  return compare({"equal", CompareOp::kEqual, equal}, a, b);
 }
 Tensor less(const Tensor& a, const Tensor& b) {
-  return compare("less", CompareOp::kLess, less, a, b);
+  return compare({"less", CompareOp::kLess, less}, a, b);
 }
 Tensor less_equal(const Tensor& a, const Tensor& b) {
-  return compare("less_equal", CompareOp::kLessEqual, less_equal, a, b);
+  return compare({"less_equal", CompareOp::kLessEqual, less_equal}, a, b);
 }
-Tensor greater(const Tensor& a, const Tensor& b) { return less(b, a); }
-Tensor greater_equal(const Tensor& a, const Tensor& b) { return less_equal(b, a); }
+Tensor greater(const Tensor& a, const Tensor& b) {
+  return compare({"greater", CompareOp::kLess, greater, "less"}, a, b);
+}
+Tensor greater_equal(const Tensor& a, const Tensor& b) {
+  return compare({"greater_equal", CompareOp::kLessEqual, greater_equal, "less_equal"}, a, b);
+}
 Tensor not_equal(const Tensor& a, const Tensor& b) { return logical_not(equal(a, b)); }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {

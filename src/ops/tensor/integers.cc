@@ -30,6 +30,19 @@ auto with_elements(const Array& host, const F& f) {
   }
 }
 
+// As a double that rounds to fewer bits as the value itself does: an integer of more than 53 bits
+// is rounded to 52 of them, to an odd last one where bits are lost.
+template <class T>
+double to_odd(T value) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    constexpr std::int64_t kExact = std::int64_t{1} << 53, kLost = 0x7FF;
+    if (value >= -kExact && value <= kExact) return static_cast<double>(value);
+    return static_cast<double>((value & ~kLost) | ((value & kLost) != 0 ? kLost + 1 : 0));
+  } else {
+    return static_cast<double>(value);
+  }
+}
+
 // A result of the host that goes where its operands lie.
 Tensor of_operands(const std::vector<Tensor>& operands, const Array& host) {
   std::vector<Tensor> plain;
@@ -196,8 +209,9 @@ Tensor cast_on_host(const Tensor& x, DType dtype) {
         return fill(bool{});
       default: {
         Array wide(DType::kFloat64, x.shape());
+        const bool narrows = dtype != DType::kFloat64;
         for (std::size_t i = 0; i < values.size(); ++i) {
-          wide.as<double>()[i] = static_cast<double>(values[i]);
+          wide.as<double>()[i] = narrows ? to_odd(values[i]) : static_cast<double>(values[i]);
         }
         result = openrnn::cast(wide.view(), dtype);
       }

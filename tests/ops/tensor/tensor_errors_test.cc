@@ -251,6 +251,8 @@ TEST(TensorErrors, OfSymbolicTensors) {
       {"[softmax_cross_entropy_rows] labels is float32 of shape [2], expected int32",
        [=] { ops::softmax_cross_entropy_rows(x, Input({2})); }},
       {"[less] b is float64, expected float32", [=] { ops::less(x, wide); }},
+      {"[greater] b is float64, expected float32", [=] { ops::greater(x, wide); }},
+      {"[greater_equal] b is float64, expected float32", [=] { ops::greater_equal(x, wide); }},
   });
 }
 

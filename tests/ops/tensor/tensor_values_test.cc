@@ -269,6 +269,29 @@ TEST(TensorValues, CastsBetweenIntegers) {
             (std::vector<std::int32_t>{1, 0}));
 }
 
+// Halfway between two numbers of the narrow dtype but for a last bit, which a double drops.
+TEST(TensorValues, CastsWideIntegersWithOneRounding) {
+  struct Case {
+    DType dtype;
+    int bits;
+  };
+  for (const auto& [dtype, bits] : {Case{DType::kFloat32, 24}, Case{DType::kBfloat16, 8}}) {
+    const std::int64_t one = std::int64_t{1} << 62, half = one >> bits;
+    const std::vector<std::int64_t> given{
+        one + half + 1, one + half,         one + half - 1, -one - half - 1,
+        -one - half,    one + 3 * half - 1, one + 3 * half, (one >> 8) + (half >> 8) + 1};
+    const double base = 0x1p62, step = std::ldexp(1.0, 63 - bits);
+    const Values expected{
+        base + step,        base, base, -base - step, -base, base + step, base + 2 * step,
+        (base + step) / 256};
+    const Tensor x(Array::of<std::int64_t>({8}, given).view());
+    EXPECT_EQ(values_of(ops::cast(x, dtype)), expected) << dtype_name(dtype);
+  }
+  const std::vector<std::int64_t> odd{(std::int64_t{1} << 53) + 1, -(std::int64_t{1} << 53) - 3};
+  EXPECT_EQ(values_of(ops::cast(Tensor(Array::of<std::int64_t>({2}, odd).view()), DType::kFloat64)),
+            (Values{0x1p53, -0x1p53 - 4}));
+}
+
 TEST(TensorValues, Shapes) {
   const Tensor x = of({2, 3}, {0, 1, 2, 3, 4, 5});
   EXPECT_EQ(values_of(ops::transpose(x)), (Values{0, 3, 1, 4, 2, 5}));
