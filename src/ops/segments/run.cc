@@ -83,9 +83,10 @@ Tensor joined(const std::vector<RnnOutputs>& parts, std::int64_t axis, const Fro
   return all.size() == 1 ? all[0] : concat(all, axis);
 }
 
-// Masks of each group's own.
-DropoutKey key_of_group(DropoutKey key, std::size_t g) {
+// Masks of each group's own. Where none are drawn, a group has no rows of a whole batch.
+DropoutKey key_of_group(DropoutKey key, std::size_t g, bool draws) {
   key.seed += g * 0xA0761D6478BD642FU;
+  if (!draws) key.first_row = key.whole_batch = 0;
   return key;
 }
 
@@ -108,6 +109,7 @@ RnnOutputs run_in_segments(const RnnSpec& spec, const RnnInputs& in,
   const std::int64_t max_time = shape[in.time_major ? 0 : 1], batch = shape[in.time_major ? 1 : 0];
   const Segments segments(in, max_time, batch);
   const Tensor x = reshape(in.x, {max_time * batch, shape[2]});
+  const bool draws = in.training && spec.draws_masks();
   std::optional<DropoutKey> drawn;  // one key for the call
   std::vector<RnnOutputs> parts;
   for (std::size_t g = 0; g < segments.groups(); ++g) {
@@ -118,11 +120,11 @@ RnnOutputs run_in_segments(const RnnSpec& spec, const RnnInputs& in,
     gathered.x = rows_of(x, segments.inputs(g), {segments.time(g), segments.count(g)});
     gathered.h0 = gathered_state(segments, g, in.h0, in);
     gathered.c0 = gathered_state(segments, g, in.c0, in);
-    gathered.dropout = key_of_group(in.dropout, g);
+    gathered.dropout = key_of_group(in.dropout, g, draws);
     if (in.next_dropout) {
-      gathered.next_dropout = [&drawn, &in, g] {
+      gathered.next_dropout = [&drawn, &in, g, draws] {
         if (!drawn) drawn = in.next_dropout();
-        return key_of_group(*drawn, g);
+        return key_of_group(*drawn, g, draws);
       };
     }
     parts.push_back(run(gathered));

@@ -285,5 +285,25 @@ TEST(PartScope, RefusesWhatHasNoRowsOfIt) {
   EXPECT_NO_THROW(call()) << "nothing is drawn";
 }
 
+// Segments that steps are cut into are more than the rows of the part.
+TEST(PartScope, TakesMaskAndResetWhereNothingIsDrawn) {
+  const Graph graph;
+  RnnSpec spec = small_spec(RnnMode::kLstm);
+  for (const bool training : {true, false}) {
+    spec.training.dropout = training ? 0.0 : 0.5;
+    RnnCall call = rnn_call(spec, true, {4, 2});
+    call.inputs.training = training;
+    call.inputs.flags = {.mask = {true, true, true, false, true, true, false, true},
+                         .reset = {true, false, true, true, false, true, true, true}};
+    const ops::RnnOutputs whole = call();
+    ops::DropoutState state({1, 2});
+    call.inputs.next_dropout = [&] { return state.next(); };
+    const PartScope scope({2, 2, 4}, ops::new_step_of_parts(), 1);
+    const ops::RnnOutputs out = call();
+    EXPECT_EQ(values_of(out.output), values_of(whole.output)) << training;
+    EXPECT_EQ(values_of(out.h), values_of(whole.h)) << training;
+  }
+}
+
 }  // namespace
 }  // namespace openrnn::testing
