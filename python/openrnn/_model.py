@@ -204,7 +204,7 @@ class Model(Layer, Generic[_Outputs]):
             index = _arguments.as_integer("get_layer", "index", index)
             if not -len(layers) <= index < len(layers):
                 raise ArgumentError(
-                    f"[get_layer] index is {index}, expected less than {len(layers)}"
+                    f"[get_layer] index is {index}, expected {-len(layers)} to {len(layers) - 1}"
                 )
             return layers[index]
         for layer in layers:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "base/message.h"
 #include "openrnn/runtime.h"
@@ -73,10 +72,6 @@ std::vector<std::int32_t> lengths_of(const Call& call) {
     for (std::int64_t b = 0; b < call.batch_sizes[t]; ++b) ++lengths[static_cast<std::size_t>(b)];
   }
   return lengths;
-}
-
-std::int64_t packed_rows(const Call& call) {
-  return std::accumulate(call.batch_sizes, call.batch_sizes + call.max_time, std::int64_t{0});
 }
 
 }  // namespace openrnn::python::torch

@@ -44,7 +44,5 @@ struct Call {
 
 /// Lengths of the rows that a PackedSequence packs.
 std::vector<std::int32_t> lengths_of(const Call& call);
-/// Its number of rows.
-std::int64_t packed_rows(const Call& call);
 
 }  // namespace openrnn::python::torch

@@ -30,7 +30,7 @@ def test_get_layer_by_index():
     for index in (3, -4):
         with pytest.raises(openrnn.ArgumentError) as caught:
             model.get_layer(index=index)
-        assert str(caught.value) == f"[get_layer] index is {index}, expected less than 3"
+        assert str(caught.value) == f"[get_layer] index is {index}, expected -3 to 2"
     assert model.get_layer("b", 0) is layers[0] and model.get_layer("b") is layers[1]
     with pytest.raises(openrnn.ArgumentError, match=r"name is None, expected one of \['a', 'b', 'c'\]"):
         model.get_layer()

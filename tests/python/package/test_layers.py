@@ -382,3 +382,26 @@ def test_a_shared_layer_adds_its_losses_once_for_each_call():
         for factor in (1.0, 2.0):
             made(np.full((1, 2), factor, "float32"))
             assert [float(one) for one in made.losses] == [2 * factor, 4 * factor]
+
+
+def test_a_replayed_call_of_itself_adds_its_losses_once():
+    class Twice(openrnn.layers.Layer):
+        inside = False
+
+        def call(self, inputs):
+            if not self.inside:
+                self.inside = True
+                try:
+                    return self(inputs)
+                finally:
+                    self.inside = False
+            self.add_loss(openrnn.reduce_sum(inputs), inputs=inputs)
+            return inputs * 2.0
+
+    x = openrnn.Input(batch_shape=(None, 2))
+    layer = Twice()
+    model = openrnn.Model(x, layer(x))
+    for factor in (1.0, 2.0, 3.0):
+        model(np.full((1, 2), factor, "float32"))
+        for one in (model, layer):
+            assert [float(loss) for loss in one.losses] == [2 * factor]
