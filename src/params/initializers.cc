@@ -32,8 +32,8 @@ void fill(const ArrayView& values, Next next) {
 template <class T>
 void fill_integers(std::span<T> values, DType dtype, double value) {
   using Limits = std::numeric_limits<T>;
-  // Twice the half of max + 1, which is exact in float64, where max of 64 bits is not.
-  const double end = 2.0 * static_cast<double>(Limits::max() / 2 + 1);
+  // max + 1, which is exact in float64, where max of 64 bits is not.
+  const double end = std::ldexp(1.0, Limits::digits);
   if (!(value >= static_cast<double>(Limits::min()) && value < end && value == std::trunc(value))) {
     throw ArgumentError(message("[constant_initializer] ", value, " is given for ",
                                 dtype_name(dtype), ", expected a number that it holds"));

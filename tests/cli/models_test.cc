@@ -202,7 +202,7 @@ TEST(Networks, AreComparedFromTheirStates) {
 double largest_of_input(std::int64_t input) {
   RandomStream random(20);
   double largest = 0.0;
-  for (std::int64_t i = 0; i < 11 * 3 * 3; ++i) {
+  for (std::int64_t i = 0; i < std::int64_t{11} * 3 * 3; ++i) {
     const double value = random.normal();
     if (i % 3 == input) largest = std::max(largest, value);
   }
@@ -276,7 +276,7 @@ TEST(Inputs, BecomeWhatAModelTakes) {
                                     {2147483648.0, "2147483648"},
                                     {-2147483649.0, "-2147483649"},
                                     {double(NAN), "nan"}}) {
-    EXPECT_EQ(error_of<ArgumentError>([&] {
+    EXPECT_EQ(error_of<ArgumentError>([&, value = value] {
                 indices({1, 2, value});
               }),
               std::string("[run] --input has ") + text + " at 2, expected 32-bit integers");
