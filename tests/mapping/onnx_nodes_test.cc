@@ -173,8 +173,11 @@ TEST(OnnxNodes, AttributesThatAreRefused) {
 
 void put(OnnxModel* model, const std::string& name, Array values) {
   for (OnnxTensor& tensor : model->graph.initializers) {
-    if (tensor.name == name) tensor = OnnxTensor::of(name, std::move(values));
+    if (tensor.name != name) continue;
+    tensor = OnnxTensor::of(name, std::move(values));
+    return;
   }
+  ADD_FAILURE() << "no initializer is named " << name;
 }
 
 TEST(OnnxNodes, ShapesAndTypes) {

@@ -328,8 +328,8 @@ TEST(OwnFile, StatesAndSlotsThatDoNotFitAreRefusedInEveryFormat) {
   for (const ModelFormat format :
        {ModelFormat::kOpenrnn, ModelFormat::kTorch, ModelFormat::kOnnx}) {
     for (const auto& [given, expected] : cases) {
-      const std::string found =
-          error_of<ArgumentError>([&] { save_networks(folder / "m", given, format); });
+      const std::string found = error_of<ArgumentError>(
+          [&, given = given] { save_networks(folder / "m", given, format); });
       EXPECT_NE(found.find(expected), std::string::npos) << expected << "\n" << found;
     }
   }

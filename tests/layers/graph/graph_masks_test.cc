@@ -111,7 +111,7 @@ TEST(LayerGraphMasks, TheLastOutputMayBeThatOfAStepThatDoesNotCount) {
     const std::vector<double> all = last(true, ids), found = last(false, ids);
     ASSERT_EQ(found.size(), 2U * kUnits);
     for (std::size_t unit = 0; unit < kUnits; ++unit) {
-      EXPECT_EQ(found[unit], all[2 * 2 * kUnits + unit]);
+      EXPECT_EQ(found[unit], all[2 * (2 * kUnits) + unit]);
       EXPECT_EQ(found[kUnits + unit], all[kUnits + unit]);
       EXPECT_EQ(found[unit] == 0.0, ids[2] == 0);
       EXPECT_EQ(found[kUnits + unit] == 0.0, ids[0] == 0);
